@@ -1,0 +1,219 @@
+//! The agents' session formats. One file an agent: how its files are recognised, where they lie, what a turn is, what
+//! the calls did, where a conversation may be cut, how a live session shows. Adding an agent is one such file and one
+//! line in [`ALL`].
+//!
+//! Reading has two depths. [`Format::read`] finds the turns in one pass that leaves most lines at their head;
+//! [`Format::calls`] parses the edits inside the turns that are asked for, and names contents instead of copying them.
+
+pub mod claude;
+pub mod codex;
+pub mod json;
+pub mod lines;
+pub mod patch;
+pub mod reasonix;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+
+use crate::env::Env;
+use crate::model::cut::FileChange;
+use crate::model::edit::Calls;
+use crate::model::session::Session;
+
+/// Every format, in the order in which they are asked (`formats/agents.md` §4: signatures collide, so the order counts).
+pub const ALL: &[&dyn Format] = &[&codex::Codex, &claude::Claude, &reasonix::Reasonix];
+
+/// What is known of a session from the head of its file alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Card {
+    /// The session's id.
+    pub id: String,
+    /// The workspace folder that the agent recorded.
+    pub root: Option<PathBuf>,
+    /// The first prompt, where the head holds it.
+    pub prompt: Option<String>,
+    /// When it was started.
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// How a live session shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alive {
+    /// The sign, in words: which file or lock says so.
+    pub sign: String,
+    /// The process, where known.
+    pub pid: Option<u32>,
+}
+
+/// Why a format cannot do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// A file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is of a version that is newer than we know.
+    #[error("{what}")]
+    Newer {
+        /// What was seen.
+        what: String,
+    },
+    /// The file is of this format, and this cannot be done with it safely.
+    #[error("{why}")]
+    Refused {
+        /// Why, and what it would break.
+        why: String,
+    },
+    /// The file, or one that it builds upon, is missing or damaged beyond reading.
+    #[error("{what}")]
+    Broken {
+        /// What is missing.
+        what: String,
+    },
+}
+
+impl Trouble {
+    /// For `map_err` on reads.
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Trouble + '_ {
+        move |source| Trouble::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}
+
+/// One agent's session format.
+pub trait Format: Sync {
+    /// The agent's name, as `--agent` takes it.
+    fn agent(&self) -> &'static str;
+
+    /// The agent's name, as people write it.
+    fn title(&self) -> &'static str;
+
+    /// Whether a file with this head is a session of this agent.
+    fn is(&self, head: &Head) -> bool;
+
+    /// Session files of this agent, newest kept first where the agent orders them. With a workspace, only places that
+    /// can hold sessions of it; the caller still checks each [`Card::root`].
+    fn places(&self, env: &Env, workspace: Option<&Path>) -> Vec<PathBuf>;
+
+    /// What the head of a session file tells.
+    fn card(&self, head: &Head) -> Card;
+
+    /// Finds the turns.
+    ///
+    /// # Errors
+    /// [`Trouble::Io`], [`Trouble::Newer`] or [`Trouble::Broken`]. Damaged lines are no error.
+    fn read(&self, path: &Path, env: &Env) -> Result<Session, Trouble>;
+
+    /// Reads what the calls did, in the turns from `from` on and no others.
+    ///
+    /// # Errors
+    /// [`Trouble::Io`] when the file cannot be read.
+    fn calls(&self, session: &Session, from: u32, env: &Env) -> Result<Calls, Trouble>;
+
+    /// What must change on disk so that the conversation ends before this turn.
+    ///
+    /// # Errors
+    /// [`Trouble::Refused`] where a cut in place is not safe.
+    fn cut(&self, session: &Session, turn: u32, env: &Env) -> Result<Vec<FileChange>, Trouble>;
+
+    /// Whether an agent is at work on the session now (`formats/measured.md`: no client keeps its file open).
+    fn live(&self, session: &Session, env: &Env) -> Option<Alive>;
+
+    /// The command that goes on with the session, to be run in its workspace.
+    fn resume(&self, session: &Session) -> Option<String>;
+}
+
+/// The head of a file: its first records, for telling what it is.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The file.
+    pub path: PathBuf,
+    bytes: Vec<u8>,
+    /// Offsets of the records; the last one may be cut by the end of the head.
+    records: Vec<(usize, usize)>,
+}
+
+/// A head is never longer than this, in bytes.
+const HEAD: u64 = 256 << 10;
+/// A head never holds more records than this.
+const HEAD_RECORDS: usize = 40;
+
+impl Head {
+    /// Reads the head of a file.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read.
+    pub fn read(path: &Path) -> std::io::Result<Self> {
+        let mut bytes = Vec::new();
+        lines::open(path, 0)?.take(HEAD).read_to_end(&mut bytes)?;
+        Ok(Self::of(path, bytes))
+    }
+
+    /// The head of a file whose first bytes are at hand.
+    #[must_use]
+    pub fn of(path: &Path, bytes: Vec<u8>) -> Self {
+        let mut records = Vec::new();
+        let mut at = 0;
+        for line in bytes.split(|b| *b == b'\n') {
+            let lead = line.iter().take_while(|b| **b != b'{').take(4096).count();
+            let odd = line.get(..lead).unwrap_or_default();
+            if line.get(lead) == Some(&b'{') && odd.iter().all(|b| lead_byte(*b)) {
+                records.push((at + lead, at + line.len()));
+            }
+            at += line.len() + 1;
+            if records.len() == HEAD_RECORDS {
+                break;
+            }
+        }
+        Self {
+            path: path.to_path_buf(),
+            bytes,
+            records,
+        }
+    }
+
+    /// The records, as values whose members can be asked for; the last one may be cut short.
+    pub fn records(&self) -> impl Iterator<Item = json::Value<'_>> {
+        self.records
+            .iter()
+            .filter_map(|(s, e)| self.bytes.get(*s..*e))
+            .map(json::Value::head)
+    }
+
+    /// The first bytes of the file, for saying what was seen in it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What may stand before the first record of a line: white space, NUL, a byte order mark.
+fn lead_byte(b: u8) -> bool {
+    b == 0 || b.is_ascii_whitespace() || matches!(b, 0xEF | 0xBB | 0xBF)
+}
+
+/// Tells which format a file is of, by its content.
+#[must_use]
+pub fn detect(head: &Head) -> Option<&'static dyn Format> {
+    ALL.iter().copied().find(|f| f.is(head))
+}
+
+/// The format of that agent.
+#[must_use]
+pub fn of_agent(agent: &str) -> Option<&'static dyn Format> {
+    ALL.iter().copied().find(|f| f.agent() == agent)
+}
+
+/// Reads an RFC 3339 time.
+#[must_use]
+pub fn time(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text).ok().map(|t| t.to_utc())
+}

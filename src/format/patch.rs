@@ -1,0 +1,1 @@
+//! Patch text: `apply_patch` envelopes and unified diffs.

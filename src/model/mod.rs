@@ -1,0 +1,8 @@
+//! The words of the field as types. No I/O, no clock, no printing: every layer may import these, and these import
+//! nothing of ours.
+
+pub mod checkpoint;
+pub mod cut;
+pub mod edit;
+pub mod point;
+pub mod session;

@@ -1,0 +1,3 @@
+//! Plans and their execution.
+
+pub mod plan;
