@@ -288,7 +288,7 @@ fn comments_and_literals_name_nothing() {
     let text = r##"
         // std::fs
         /* std::env /* nested */ std::io */
-        let a = "crate::ckpt \" std::fs"; let b = r#"std::env "x""#; let c = b"std::io"; let d = '"'; let e = b'\'';
+        let a = "crate::ckpt \" std::fs"; let b = r#"std::env "x" "#; let c = b"std::io"; let d = '"'; let e = b'\'';
         fn f<'a>(x: &'a str) {} // lifetimes are no characters
     "##;
     let found = named(text);
