@@ -6,9 +6,11 @@
 //! of them share. Imports run the same way and a test holds them to it.
 
 pub mod ckpt;
+pub mod cli;
 pub mod env;
 pub mod error;
 pub mod format;
 pub mod fsx;
 pub mod model;
 pub mod ops;
+pub mod ui;

@@ -1,1 +1,33 @@
-//! Integration tests.
+//! The integration tests: one binary, one module a theme. What is asserted is what a user has afterwards: output, exit
+//! code, bytes on disk.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
+)]
+
+mod env;
+mod layers;
+mod source;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A file that no `mod` line names is never compiled, so its tests never run.
+#[test]
+fn every_file_here_is_a_module() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    let named: BTreeSet<String> = main
+        .lines()
+        .filter_map(|l| l.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned))
+        .collect();
+    let files: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .filter(|name| name != "main")
+        .collect();
+    assert_eq!(named, files);
+}

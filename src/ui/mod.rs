@@ -1,0 +1,422 @@
+//! The only place that prints. Standard output carries data, standard error carries talk; both decide on colour once.
+//! Prompts, file names and commands are hostile text: they come from files that anybody may have written, so they reach
+//! a terminal only through [`sanitise`] or [`path_text`].
+//! Does not cover what a command says; it composes text, and this prints it.
+
+pub mod diff;
+pub mod progress;
+pub mod text;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+
+use crate::env::Env;
+use crate::error::Error;
+
+/// When to use colour, as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// As the terminal and the variables say.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much to say on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Talk {
+    /// Errors only.
+    Quiet,
+    /// What a person wants to know.
+    #[default]
+    Normal,
+    /// Details.
+    Verbose,
+    /// Everything.
+    All,
+}
+
+/// The roles that colour marks. What a text means never depends on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Paint {
+    /// No mark.
+    #[default]
+    Plain,
+    /// A heading.
+    Bold,
+    /// Of less weight.
+    Dim,
+    /// An id or a number that can be typed back.
+    Id,
+    /// Added, or good.
+    Added,
+    /// Removed, or bad.
+    Removed,
+    /// A warning.
+    Warning,
+    /// A place in a file.
+    Place,
+}
+
+/// Whether a stream takes colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// No escape sequence ever.
+    Plain,
+    /// With escape sequences.
+    Coloured,
+}
+
+impl Style {
+    /// Marks a text, which must be free of control characters.
+    #[must_use]
+    pub fn paint(self, paint: Paint, text: &str) -> String {
+        let plain = console::Style::new();
+        let style = match paint {
+            Paint::Plain => return text.to_owned(),
+            Paint::Bold => plain.bold(),
+            Paint::Dim => plain.dim(),
+            Paint::Id => plain.yellow(),
+            Paint::Added => plain.green(),
+            Paint::Removed => plain.red(),
+            Paint::Warning => plain.yellow().bold(),
+            Paint::Place => plain.cyan(),
+        };
+        let style = style.force_styling(self == Self::Coloured);
+        style.apply_to(text).to_string()
+    }
+}
+
+/// The two streams of a run.
+pub struct Ui {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    style: Style,
+    err_style: Style,
+    width: Option<usize>,
+    talk: Talk,
+    draws: bool,
+}
+
+impl std::fmt::Debug for Ui {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ui")
+            .field("style", &self.style)
+            .field("width", &self.width)
+            .field("talk", &self.talk)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ui {
+    /// The streams of this process.
+    #[must_use]
+    pub fn of_process(env: &Env, colour: Colour, talk: Talk) -> Self {
+        let out = Box::new(BufWriter::with_capacity(64 << 10, io::stdout()));
+        Self::new(env, colour, talk, out, Box::new(io::stderr()))
+    }
+
+    /// Streams of the caller's.
+    #[must_use]
+    pub fn new(
+        env: &Env,
+        colour: Colour,
+        talk: Talk,
+        out: Box<dyn Write>,
+        err: Box<dyn Write>,
+    ) -> Self {
+        let asked = asked(colour, env);
+        let of_tty = |tty| if tty { Style::Coloured } else { Style::Plain };
+        let style = |tty| asked.unwrap_or_else(|| of_tty(tty));
+        Self {
+            out,
+            err,
+            style: style(env.tty),
+            // Whether standard error alone is a terminal is not known: with input from a pipe the talk is plain.
+            err_style: style(env.interactive),
+            width: env.columns.map(usize::from).filter(|w| *w > 0),
+            talk,
+            draws: env.interactive && talk >= Talk::Normal,
+        }
+    }
+
+    /// How standard output takes colour.
+    #[must_use]
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// The width that text is fitted to; `None` where lines may have any length.
+    #[must_use]
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// How much to say.
+    #[must_use]
+    pub fn talk(&self) -> Talk {
+        self.talk
+    }
+
+    /// Prints data as it is.
+    ///
+    /// # Errors
+    /// Standard output cannot be written. A reader that went away is [`io::ErrorKind::BrokenPipe`]; see [`quiet_pipe`].
+    pub fn print(&mut self, data: impl AsRef<[u8]>) -> io::Result<()> {
+        self.out.write_all(data.as_ref())
+    }
+
+    /// Prints a line of data.
+    ///
+    /// # Errors
+    /// As [`Ui::print`].
+    pub fn line(&mut self, data: impl AsRef<[u8]>) -> io::Result<()> {
+        self.print(data)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Writes out what is buffered. Only then is it known that the data arrived.
+    ///
+    /// # Errors
+    /// As [`Ui::print`].
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Says a line, unless quiet. The text must be composed of our words and sanitised ones.
+    pub fn say(&mut self, words: &str) {
+        if self.talk >= Talk::Normal {
+            self.talk_line(words);
+        }
+    }
+
+    /// Says a line that only `-v` asks for.
+    pub fn detail(&mut self, words: &str) {
+        if self.talk >= Talk::Verbose {
+            self.talk_line(words);
+        }
+    }
+
+    /// Warns, unless quiet.
+    pub fn warn(&mut self, words: &str) {
+        let mark = self.err_style.paint(Paint::Warning, "warning:");
+        self.say(&format!("{mark} {words}"));
+    }
+
+    /// Names the next step, unless quiet.
+    pub fn hint(&mut self, words: &str) {
+        let mark = self.err_style.paint(Paint::Place, "hint:");
+        self.say(&format!("{mark} {words}"));
+    }
+
+    /// Says an error in its four parts: what failed, on which paths, what was and was not changed, what to do next.
+    /// Quiet does not silence it.
+    pub fn error(&mut self, error: &Error) {
+        let text = error_text(error, self.err_style);
+        self.talk_line(text.trim_end_matches('\n'));
+    }
+
+    /// Draws a line of progress over the one before; nothing where nobody looks.
+    fn draw(&mut self, line: &str) {
+        if self.draws {
+            self.tell(&format!("\r\x1b[2K{line}"));
+        }
+    }
+
+    fn talk_line(&mut self, words: &str) {
+        // What was printed before stands before it on a terminal. A failure shows again in `finish`.
+        let _ = self.out.flush();
+        self.tell(&format!("{words}\n"));
+    }
+
+    /// Talk that cannot be heard must not stop the work that it is about.
+    fn tell(&mut self, words: &str) {
+        let _ = self.err.write_all(words.as_bytes());
+        let _ = self.err.flush();
+    }
+}
+
+/// Takes a reader that went away for what it is: no failure of ours.
+///
+/// # Errors
+/// Every other error, as it came.
+pub fn quiet_pipe(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// What flags and variables say of colour; `None` leaves it to whether the stream is a terminal.
+fn asked(colour: Colour, env: &Env) -> Option<Style> {
+    let is = |name: &str, value: &str| env.var(name).is_some_and(|v| v == value);
+    match colour {
+        Colour::Always => Some(Style::Coloured),
+        Colour::Never => Some(Style::Plain),
+        Colour::Auto if env.var("NO_COLOR").is_some() => Some(Style::Plain),
+        Colour::Auto if env.var("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => {
+            Some(Style::Coloured)
+        }
+        Colour::Auto if is("TERM", "dumb") => Some(Style::Plain),
+        Colour::Auto => None,
+    }
+}
+
+/// An error as text, one part a line.
+fn error_text(error: &Error, style: Style) -> String {
+    let mut text = String::new();
+    let mark = style.paint(Paint::Removed, "error:");
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{mark} {}", sanitise(&error.message));
+    for (path, words) in &error.paths {
+        let _ = write!(text, "  {}", path_text(path));
+        if !words.is_empty() {
+            let _ = write!(text, ": {}", sanitise(words));
+        }
+        text.push('\n');
+    }
+    if !error.changed.is_empty() {
+        let _ = writeln!(text, "{}", sanitise(&error.changed));
+    }
+    for hint in &error.hints {
+        let mark = style.paint(Paint::Place, "hint:");
+        let _ = writeln!(text, "{mark} {}", sanitise(hint));
+    }
+    text
+}
+
+/// A text on one line, with all that a terminal would act upon or hide made visible: control characters, line ends,
+/// characters that turn the direction of writing, characters without a shape.
+#[must_use]
+pub fn sanitise(text: &str) -> Cow<'_, str> {
+    visible(text, Joiners::Kept, &[])
+}
+
+/// A text of several lines: as [`sanitise`], but line ends and tabs do what they do.
+#[must_use]
+pub fn sanitise_lines(text: &str) -> Cow<'_, str> {
+    let text: Cow<'_, str> = if text.contains("\r\n") {
+        text.replace("\r\n", "\n").into()
+    } else {
+        text.into()
+    };
+    match text {
+        Cow::Borrowed(t) => visible(t, Joiners::Kept, &['\n', '\t']),
+        Cow::Owned(t) => visible(&t, Joiners::Kept, &['\n', '\t'])
+            .into_owned()
+            .into(),
+    }
+}
+
+/// A path as it can be read and told from every other path: as it is where all of it is visible, else in quotes with
+/// escapes. Bytes that are no UTF-8 are written as `\xff`.
+#[must_use]
+pub fn path_text(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if let Some(text) = path.to_str()
+        && is_plain_name(text)
+    {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        let escaped = chunk.valid().replace('\\', "\\\\").replace('"', "\\\"");
+        quoted.push_str(&visible(&escaped, Joiners::Escaped, &[]));
+        for byte in chunk.invalid() {
+            // Writing to a string does not fail.
+            let _ = write!(quoted, "\\x{byte:02x}");
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A name that needs no quotes: nothing hidden, no blank at an end that nobody would see, no quote to be taken for ours.
+fn is_plain_name(text: &str) -> bool {
+    matches!(visible(text, Joiners::Escaped, &[]), Cow::Borrowed(_))
+        && !text.is_empty()
+        && text.trim() == text
+        && !text.starts_with('"')
+}
+
+/// What becomes of the characters that join their neighbours: emoji and several scripts need them in running text, and
+/// two file names that differ by one of them look alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joiners {
+    Kept,
+    Escaped,
+}
+
+fn visible<'a>(text: &'a str, joiners: Joiners, kept: &[char]) -> Cow<'a, str> {
+    let mut out = String::new();
+    let mut done = 0;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        // A joiner behind ASCII joins nothing; it is there to hide.
+        let joins = joiners == Joiners::Kept && is_joiner(c) && !before.is_ascii();
+        if is_hidden(c) && !joins && !kept.contains(&c) {
+            out.push_str(text.get(done..at).unwrap_or_default());
+            escape(c, &mut out);
+            done = at + c.len_utf8();
+        }
+        before = c;
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+fn escape(c: char, out: &mut String) {
+    match c {
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        _ => out.extend(c.escape_unicode()),
+    }
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Characters that a terminal acts upon, or that have no shape of their own.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Direction of writing.
+            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Line ends that are no control characters.
+            | '\u{2028}' | '\u{2029}'
+            // Blank or invisible.
+            | '\u{00ad}' | '\u{034f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// How long ago a time was, in words; a time long ago or yet to come as a date.
+#[must_use]
+pub fn age(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let seconds = (now - at).num_seconds();
+    // The clock of another machine may be a little ahead.
+    match seconds {
+        -60..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        86_400..172_800 => "1 day ago".to_owned(),
+        172_800..2_592_000 => format!("{} days ago", seconds / 86_400),
+        _ => at.format("%Y-%m-%d").to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! Tables of text whose columns stay straight, whatever the width of the characters in them. Cells are sanitised when
+//! they are made, so no table can carry an escape sequence from a session to the terminal.
+
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{Paint, Style, sanitise};
+
+/// Between two columns.
+const GAP: &str = "  ";
+/// A column that gives way is never narrower than this, even where the line then is too long.
+const LEAST: usize = 16;
+
+/// How the cells of a column stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Words, from the left.
+    Left(&'static str),
+    /// Numbers, to the right.
+    Right(&'static str),
+    /// Words that are cut with `…` where the line would be too long. At most one column of a table.
+    Fitted(&'static str),
+}
+
+impl Column {
+    fn head(self) -> &'static str {
+        match self {
+            Self::Left(h) | Self::Right(h) | Self::Fitted(h) => h,
+        }
+    }
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    text: String,
+    paint: Paint,
+}
+
+impl Cell {
+    /// A cell with that text, made safe.
+    #[must_use]
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self::painted(text, Paint::Plain)
+    }
+
+    /// A cell with a mark.
+    #[must_use]
+    pub fn painted(text: impl AsRef<str>, paint: Paint) -> Self {
+        Self {
+            text: sanitise(text.as_ref()).into_owned(),
+            paint,
+        }
+    }
+}
+
+/// Rows of cells under heads.
+#[derive(Debug, Clone)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self {
+            columns: columns.into(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row. Cells that are missing are empty; cells beyond the last column are not shown.
+    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        self.rows.push(cells.into());
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as text, one line a row, under a line of heads where any column has one. Lines are fitted to the width
+    /// if there is one.
+    #[must_use]
+    pub fn text(&self, style: Style, width: Option<usize>) -> String {
+        let widths = self.widths(width);
+        let mut text = String::new();
+        if self.columns.iter().any(|c| !c.head().is_empty()) {
+            let heads: Vec<Cell> = self
+                .columns
+                .iter()
+                .map(|c| Cell::painted(c.head(), Paint::Dim))
+                .collect();
+            self.line(&heads, &widths, style, &mut text);
+        }
+        for row in &self.rows {
+            self.line(row, &widths, style, &mut text);
+        }
+        text
+    }
+
+    fn widths(&self, limit: Option<usize>) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| c.head().width()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.width());
+            }
+        }
+        let Some(limit) = limit else { return widths };
+        let total = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+        let over = total.saturating_sub(limit);
+        for (width, column) in widths.iter_mut().zip(&self.columns) {
+            if matches!(column, Column::Fitted(_)) {
+                *width = width.saturating_sub(over).max(LEAST.min(*width));
+            }
+        }
+        widths
+    }
+
+    fn line(&self, cells: &[Cell], widths: &[usize], style: Style, text: &mut String) {
+        let empty = Cell::new("");
+        let start = text.len();
+        let cells = cells.iter().chain(std::iter::repeat(&empty));
+        for (at, ((column, width), cell)) in self.columns.iter().zip(widths).zip(cells).enumerate()
+        {
+            if at > 0 {
+                text.push_str(GAP);
+            }
+            let shown = fit(&cell.text, *width);
+            let pad = " ".repeat(width.saturating_sub(shown.width()));
+            let painted = style.paint(cell.paint, &shown);
+            match column {
+                Column::Right(_) => text.extend([pad, painted]),
+                Column::Left(_) | Column::Fitted(_) => text.extend([painted, pad]),
+            }
+        }
+        let end = text.trim_end_matches(' ').len().max(start);
+        text.truncate(end);
+        text.push('\n');
+    }
+}
+
+/// Cuts a text with `…` so that it takes at most that many columns.
+#[must_use]
+pub fn fit(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let Some(room) = width.checked_sub(1) else {
+        return Cow::Borrowed("");
+    };
+    let mut used = 0;
+    let kept = text
+        .chars()
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= room
+        })
+        .map(char::len_utf8)
+        .sum();
+    // A sum of the lengths of whole characters is a boundary.
+    let kept = text.get(..kept).unwrap_or_default();
+    Cow::Owned(format!("{kept}…"))
+}
+
+/// A number and its noun: `1 file`, `2 files`.
+#[must_use]
+pub fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new([
+            Column::Right("turn"),
+            Column::Fitted("prompt"),
+            Column::Left("files"),
+        ]);
+        table.row([
+            Cell::new("0"),
+            Cell::new("add a total"),
+            Cell::new("src/a.rs"),
+        ]);
+        table.row([Cell::new("10"), Cell::new("検査を直す 🎉"), Cell::new("b")]);
+        table
+    }
+
+    #[test]
+    fn columns_stay_straight_with_wide_characters() {
+        let want =
+            "turn  prompt         files\n   0  add a total    src/a.rs\n  10  検査を直す 🎉  b\n";
+        assert_eq!(table().text(Style::Plain, None), want);
+    }
+
+    #[test]
+    fn the_fitted_column_gives_way_and_no_other() {
+        let mut table = table();
+        table.row([
+            Cell::new("11"),
+            Cell::new("x".repeat(90)),
+            Cell::new("src/c.rs"),
+        ]);
+        let text = table.text(Style::Plain, Some(40));
+        assert!(text.lines().all(|l| l.width() <= 40), "{text}");
+        assert!(text.contains("…  src/c.rs"), "{text}");
+        assert!(text.contains("add a total"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_still_shows_some_of_the_prompt() {
+        let mut table = table();
+        table.row([Cell::new("11"), Cell::new("y".repeat(90)), Cell::new("z")]);
+        assert!(table.text(Style::Plain, Some(1)).contains(&"y".repeat(15)));
+    }
+
+    #[test]
+    fn a_cell_cannot_break_the_table_or_the_terminal() {
+        let mut table = Table::new([Column::Left(""), Column::Left("")]);
+        table.row([Cell::new("a\nb\x1b[2J"), Cell::new("c")]);
+        assert_eq!(table.text(Style::Plain, None), "a\\nb\\u{1b}[2J  c\n");
+    }
+
+    #[test]
+    fn colour_changes_no_column() {
+        let mut table = Table::new([Column::Left(""), Column::Left("")]);
+        table.row([Cell::painted("ab", Paint::Added), Cell::new("c")]);
+        table.row([Cell::new("abcd"), Cell::new("d")]);
+        let text = table.text(Style::Coloured, None);
+        assert_eq!(text, "\x1b[32mab\x1b[0m    c\nabcd  d\n");
+    }
+
+    #[test]
+    fn missing_cells_are_empty_and_extra_ones_are_not_shown() {
+        let mut table = Table::new([Column::Left(""), Column::Left("")]);
+        table.row([Cell::new("a")]);
+        table.row([Cell::new("a"), Cell::new("b"), Cell::new("c")]);
+        assert_eq!(table.text(Style::Plain, None), "a\na  b\n");
+    }
+
+    #[test]
+    fn fit_counts_columns_and_never_cuts_a_character() {
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abcd", 3), "ab…");
+        assert_eq!(fit("検査", 3), "検…");
+        assert_eq!(fit("検査", 2), "…");
+        assert_eq!(fit("a", 0), "");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(count(1, "file", "files"), "1 file");
+        assert_eq!(count(0, "file", "files"), "0 files");
+    }
+}
