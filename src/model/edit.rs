@@ -33,8 +33,13 @@ impl RecordedPath {
 pub enum Payload {
     /// The whole of a file, raw bytes (an agent's backup, a checkpoint's blob).
     File(PathBuf),
+    /// The whole of a file, compressed with zstd (a checkpoint's blob).
+    Zst(PathBuf),
     /// A JSON string token, quotes included, in one of the session's files.
     Token(Span),
+    /// A JSON string token, quotes included, in a file beside the session: path, offset of its first byte, offset
+    /// behind its last byte.
+    TokenIn(PathBuf, u64, u64),
     /// The lines of a JSON array of strings, in one of the session's files.
     Lines(Span),
     /// Bytes already at hand.
