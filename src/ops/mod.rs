@@ -2,6 +2,8 @@
 
 pub mod change;
 pub mod contents;
+pub mod coverage;
+pub mod cut;
 pub mod decide;
 pub mod discover;
 pub mod gather;

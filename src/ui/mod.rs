@@ -3,7 +3,9 @@
 //! a terminal only through [`sanitise`] or [`path_text`].
 //! Does not cover what a command says; it composes text, and this prints it.
 
+pub mod ask;
 pub mod diff;
+pub mod json;
 pub mod progress;
 pub mod text;
 

@@ -1,0 +1,137 @@
+//! One file a subcommand, each the same five steps: gather → plan → preview → apply → report. What they share of the
+//! command line stands here.
+
+pub mod list;
+pub mod log;
+pub mod restore;
+pub mod sessions;
+pub mod show;
+mod report;
+pub mod undo;
+mod words;
+
+use std::io;
+
+use crate::cli::{Cli, Command, Global, Json};
+use crate::env::Env;
+use crate::error::{Error, Kind, Result};
+use crate::ops::Disk;
+use crate::ops::discover;
+use crate::ops::gather::Read;
+use crate::ui::{Ui, json, quiet_pipe};
+
+/// What every command gets.
+pub struct Context<'a> {
+    /// The surroundings.
+    pub env: &'a Env,
+    /// The options that hold for every command.
+    pub global: &'a Global,
+    /// The streams.
+    pub ui: &'a mut Ui,
+    /// The disk that is changed.
+    pub disk: &'a dyn Disk,
+}
+
+/// How a command ended that did not fail: done, or done but for some paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it.
+    Done,
+    /// Not all of it; the report names the paths.
+    Partial,
+}
+
+/// Runs a command; returns the exit code.
+pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
+    let Cli { global, command } = cli;
+    let mut ctx = Context {
+        env,
+        global: &global,
+        ui,
+        disk,
+    };
+    let result = ctx.refuse_lines().and_then(|()| match command {
+        Command::Sessions(args) => sessions::run(&mut ctx, &args),
+        Command::List(args) => list::run(&mut ctx, &args),
+        Command::Show(args) => show::run(&mut ctx, &args),
+        Command::Restore(args) => restore::run(&mut ctx, &args),
+        Command::Undo(args) => undo::undo(&mut ctx, &args),
+        Command::Redo(args) => undo::redo(&mut ctx, &args),
+        Command::Log(args) => log::run(&mut ctx, &args),
+    });
+    let result = result.and_then(|outcome| {
+        let flushed = quiet_pipe(ctx.ui.finish());
+        flushed.map_err(stdout)?;
+        Ok(outcome)
+    });
+    match result {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Partial) => Kind::Partial.code(),
+        Err(error) => {
+            ctx.fail(&error);
+            error.kind.code()
+        }
+    }
+}
+
+/// An error on standard output. What was done before it stays done, so the caller says what that was.
+pub fn stdout(source: io::Error) -> Error {
+    let kind = crate::error::storage_kind(&source);
+    Error::new(kind, "standard output cannot be written")
+        .changed("the command did its work; only its report is incomplete")
+        .because(source)
+}
+
+impl Context<'_> {
+    /// Whether the result is to be JSON.
+    #[must_use]
+    pub fn json(&self) -> bool {
+        self.global.json.is_some()
+    }
+
+    fn refuse_lines(&self) -> Result<()> {
+        if self.global.json == Some(Json::Lines) {
+            return Err(Error::new(
+                Kind::Usage,
+                "no command gives `--json=lines` yet",
+            )
+            .hint("`--json` gives one object"));
+        }
+        Ok(())
+    }
+
+    /// Prints a JSON result.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print_json(&mut self, value: &impl serde::Serialize) -> Result<()> {
+        quiet_pipe(self.ui.line(json::text(value))).map_err(stdout)
+    }
+
+    /// Prints text.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print(&mut self, text: &str) -> Result<()> {
+        quiet_pipe(self.ui.print(text)).map_err(stdout)
+    }
+
+    /// Finds and reads the session that the user means.
+    ///
+    /// # Errors
+    /// There is none, there are several, or it cannot be read.
+    pub fn read(&self, name: Option<&str>) -> Result<Read> {
+        let name = name.or(self.global.session.as_deref());
+        let workspace = self.global.workspace.as_deref();
+        let found = discover::pick(self.env, name, workspace)?;
+        Read::new(&found, self.env)
+    }
+
+    fn fail(&mut self, error: &Error) {
+        if self.json() {
+            self.ui.tell_json(&json::text(&json::ErrorOut::new(error)));
+        } else {
+            self.ui.error(error);
+        }
+    }
+}

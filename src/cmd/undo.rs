@@ -1,0 +1,84 @@
+//! `rewind undo` and `rewind redo`: the inverse of an operation, through the same plan and the same engine.
+
+use super::restore::{Ask, carry_out, may_ask};
+use super::{Context, Outcome};
+use crate::cli;
+use crate::error::{Error, Kind, Result};
+use crate::ops::apply::{self, Root};
+use crate::ops::journal::Journal;
+use crate::ops::{gather, undo};
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Undo,
+    Redo,
+}
+
+/// Runs `undo`.
+///
+/// # Errors
+/// Nothing to undo, conflicts, or what `ops::apply` says.
+pub fn undo(ctx: &mut Context<'_>, args: &cli::Step) -> Result<Outcome> {
+    step(ctx, args, Way::Undo)
+}
+
+/// Runs `redo`.
+///
+/// # Errors
+/// Nothing to redo, conflicts, or what `ops::apply` says.
+pub fn redo(ctx: &mut Context<'_>, args: &cli::Step) -> Result<Outcome> {
+    step(ctx, args, Way::Redo)
+}
+
+fn step(ctx: &mut Context<'_>, args: &cli::Step, way: Way) -> Result<Outcome> {
+    may_ask(ctx, args.yes || args.dry_run)?;
+    let root = root(ctx)?;
+    let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
+    ctx.settle(&journal, &root)?;
+    let id = match &args.operation {
+        Some(id) => id.clone(),
+        None => newest(&journal, way)?,
+    };
+    let plan = match way {
+        Way::Undo => undo::plan_undo(&journal, &root, &id, args.on_conflict)?,
+        Way::Redo => undo::plan_redo(&journal, &root, &id, args.on_conflict)?,
+    };
+    let ask = Ask {
+        yes: args.yes,
+        dry_run: args.dry_run,
+        on_conflict: args.on_conflict,
+        print_prompt: false,
+    };
+    carry_out(ctx, &plan, &root, &ask, None)
+}
+
+fn newest(journal: &Journal, way: Way) -> Result<String> {
+    let (target, word) = match way {
+        Way::Undo => (journal.undo_target()?, "undo"),
+        Way::Redo => (journal.redo_target()?, "redo"),
+    };
+    target.map(|o| o.id).ok_or_else(|| {
+        Error::new(Kind::NotFound, format!("there is nothing to {word} in this folder"))
+            .hint("`rewind log` lists what was done here")
+    })
+}
+
+/// The folder whose operations are meant: the one named, else the working folder or the nearest above it that has a
+/// journal.
+///
+/// # Errors
+/// It is not there.
+pub fn root(ctx: &Context<'_>) -> Result<Root> {
+    if let Some(named) = &ctx.global.workspace {
+        return gather::open_root(&ctx.env.cwd.join(named));
+    }
+    for folder in ctx.env.cwd.ancestors() {
+        let root = gather::open_root(folder)?;
+        let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
+        if apply::has_journal(&journal) {
+            return Ok(root);
+        }
+    }
+    gather::open_root(&ctx.env.cwd)
+}
