@@ -1,3 +1,7 @@
 //! Plans and their execution.
 
+pub mod apply;
+pub mod journal;
 pub mod plan;
+pub mod recover;
+pub mod undo;
