@@ -20,6 +20,10 @@ pub struct Env {
     pub vars: BTreeMap<OsString, OsString>,
     /// When the run began.
     pub now: DateTime<Utc>,
+    /// Where a test wants the program to be killed; means nothing in a release build.
+    pub crash: Option<String>,
+    /// Number of this process.
+    pub pid: u32,
     /// Whether standard input and standard error are a terminal, so that a person can be asked.
     pub interactive: bool,
     /// Whether standard output is a terminal.
@@ -42,6 +46,8 @@ impl Env {
         Ok(Self {
             cwd: std::env::current_dir()?,
             now: Utc::now(),
+            pid: std::process::id(),
+            crash: std::env::var("REWIND_CRASH_AT").ok(),
             interactive: term.is_term() && std::io::IsTerminal::is_terminal(&std::io::stdin()),
             tty: out.is_term(),
             columns: columns(&vars, &out),

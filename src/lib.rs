@@ -7,6 +7,7 @@
 
 pub mod ckpt;
 pub mod cli;
+pub mod cmd;
 pub mod env;
 pub mod error;
 pub mod format;
@@ -14,3 +15,31 @@ pub mod fsx;
 pub mod model;
 pub mod ops;
 pub mod ui;
+
+use clap::Parser;
+
+use crate::env::Env;
+use crate::error::{Error, Kind};
+use crate::ui::Ui;
+
+/// Runs the program of this process; returns the exit code.
+#[must_use]
+pub fn run() -> u8 {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return ui::usage(&e),
+    };
+    let env = match Env::of_process() {
+        Ok(env) => env,
+        Err(e) => return ui::lost(&Error::io("the working folder cannot be read", ".", e)),
+    };
+    let disk = fsx::Real::with_crash(env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse));
+    let mut ui = Ui::of_process(&env, cli.global.color, cli.global.talk());
+    cmd::run(cli, &env, &mut ui, &disk)
+}
+
+/// The exit code for a panic: a bug of ours, said as one by the panic's own message.
+#[must_use]
+pub fn bug() -> u8 {
+    Kind::Internal.code()
+}

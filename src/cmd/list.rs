@@ -67,7 +67,7 @@ fn table(ctx: &Context<'_>, turns: &[Turn], covered: &BTreeMap<u32, Covered>) ->
         Column::Left("age"),
         Column::Right("files"),
         Column::Left("covered"),
-        Column::Rest("prompt"),
+        Column::Fitted("prompt"),
     ]);
     let none = Covered::default();
     for turn in turns {

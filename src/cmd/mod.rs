@@ -6,9 +6,9 @@ pub mod log;
 pub mod restore;
 pub mod sessions;
 pub mod show;
-mod report;
+pub mod report;
 pub mod undo;
-mod words;
+pub mod words;
 
 use std::io;
 
@@ -16,8 +16,11 @@ use crate::cli::{Cli, Command, Global, Json};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::ops::Disk;
-use crate::ops::discover;
 use crate::ops::gather::Read;
+use crate::ops::journal::{self, Journal};
+use crate::ops::plan::Plan;
+use crate::ops::recover::{self, Recovered};
+use crate::ops::{Root, apply, discover};
 use crate::ui::{Ui, json, quiet_pipe};
 
 /// What every command gets.
@@ -125,6 +128,63 @@ impl Context<'_> {
         let workspace = self.global.workspace.as_deref();
         let found = discover::pick(self.env, name, workspace)?;
         Read::new(&found, self.env)
+    }
+
+    /// Finishes or reverts what a killed run left open in this folder; every command that looks at it begins so.
+    ///
+    /// # Errors
+    /// Another run is at work, or the disk refuses.
+    pub fn settle(&mut self, root: &Root) -> Result<()> {
+        // Without a place for a journal nothing was ever done, so nothing can be open.
+        if self.env.state.is_none() {
+            return Ok(());
+        }
+        let journal = Journal::open(self.env.state.as_deref(), root)?;
+        let id = self.operation_id();
+        let recovered = recover::recover(&self.engine(&journal, root, &id))?;
+        self.tell_recovered(recovered);
+        Ok(())
+    }
+
+    /// Does a plan; returns the operation's id, empty when there was nothing to do.
+    ///
+    /// # Errors
+    /// As [`apply::apply`].
+    pub fn apply(&mut self, plan: &Plan, root: &Root) -> Result<String> {
+        let journal = Journal::open(self.env.state.as_deref(), root)?;
+        let id = self.operation_id();
+        let done = apply::apply(plan, &self.engine(&journal, root, &id))?;
+        self.tell_recovered(done.recovered);
+        Ok(done.id.unwrap_or_default())
+    }
+
+    fn operation_id(&self) -> String {
+        journal::operation_id(self.env.now, self.env.pid, 0)
+    }
+
+    fn engine<'c>(&'c self, journal: &'c Journal, root: &'c Root, id: &'c str) -> apply::Context<'c> {
+        apply::Context {
+            disk: self.disk,
+            journal,
+            root,
+            now: self.env.now,
+            id,
+        }
+    }
+
+    fn tell_recovered(&mut self, recovered: Option<Recovered>) {
+        let Some(recovered) = recovered else { return };
+        let how = match recovered.close {
+            recover::Close::Finished => "was finished",
+            recover::Close::Reverted => "was taken back",
+        };
+        self.ui.warn(&format!(
+            "operation {} had been interrupted; it {how}",
+            recovered.id
+        ));
+        for (path, why) in recovered.left {
+            self.ui.warn(&format!("left as it is: {}: {why}", crate::ui::path_text(&path)));
+        }
     }
 
     fn fail(&mut self, error: &Error) {

@@ -106,7 +106,7 @@ pub fn partial(plan: &Plan) -> bool {
 }
 
 fn action(step: &Step) -> &'static str {
-    use crate::ops::plan::FileKind::Absent;
+    use crate::ops::FileKind::Absent;
     match &step.make {
         Make::Absent(_) => "remove",
         Make::Mode(_) => "mode",
@@ -116,7 +116,7 @@ fn action(step: &Step) -> &'static str {
 }
 
 fn step(step: &Step) -> StepOut {
-    use crate::ops::plan::FileKind::Absent;
+    use crate::ops::FileKind::Absent;
     let now = &step.expect;
     let before = (now.kind != Absent).then(|| FilePrint {
         len: now.len,
@@ -127,7 +127,7 @@ fn step(step: &Step) -> StepOut {
         Make::Absent(_) => None,
         Make::File { sha256, len, mode, .. } => Some(FilePrint {
             len: *len,
-            sha256: crate::ops::plan::hex(sha256),
+            sha256: crate::ops::hex(sha256),
             mode: *mode,
         }),
         Make::Mode(mode) => Some(FilePrint {

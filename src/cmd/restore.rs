@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::model::point::OnConflict;
 use crate::ops::gather::Read;
 use crate::ops::plan::Plan;
-use crate::ops::{apply, cut, decide};
+use crate::ops::{Root, cut, decide, new_file};
 use crate::ui::ask;
 
 /// Runs the command.
@@ -22,7 +22,8 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
     may_ask(ctx, args.yes || args.dry_run)?;
     let read = ctx.read(None)?;
     let root = read.root_to_change(ctx.env, ctx.global.workspace.as_deref())?;
-    apply::settle(&ctx.engine(), &root)?;
+    ctx.settle(&root)?;
+    free(ctx, args)?;
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
     let paths: Vec<_> = args.paths.iter().map(|p| p.clone().into_os_string()).collect();
@@ -129,7 +130,7 @@ fn alive(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Result<()> 
 pub fn carry_out(
     ctx: &mut Context<'_>,
     plan: &Plan,
-    root: &apply::Root,
+    root: &Root,
     ask: &Ask,
     resume: Option<String>,
 ) -> Result<Outcome> {
@@ -152,9 +153,9 @@ pub fn carry_out(
             return Err(Error::new(Kind::Failed, "not confirmed"));
         }
     }
-    let done = apply::apply(plan, &ctx.engine(), root)?;
+    let done = ctx.apply(plan, root)?;
     if ctx.json() {
-        ctx.print_json(&report::json(plan, &Stage::Done(done.operation.clone()), resume))?;
+        ctx.print_json(&report::json(plan, &Stage::Done(done), resume))?;
     } else {
         if !ask.print_prompt && ask.yes {
             let text = report::text(plan, ctx.ui.style());
@@ -257,7 +258,20 @@ fn hand_back(ctx: &mut Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<
     Ok(())
 }
 
+/// Whether the prompt's file can be made, asked before anything is done.
+fn free(ctx: &Context<'_>, args: &cli::Restore) -> Result<()> {
+    let Some(path) = args.prompt_out.as_ref().map(|p| ctx.env.cwd.join(p)) else {
+        return Ok(());
+    };
+    if std::fs::symlink_metadata(&path).is_ok() {
+        return Err(Error::new(Kind::Usage, "the file for the prompt is there already")
+            .path(path, "left alone")
+            .hint("name a new one with `--prompt-out`"));
+    }
+    Ok(())
+}
+
 /// A file that is there already is the user's.
 fn write_new(path: &Path, prompt: &str) -> std::io::Result<()> {
-    apply::new_file(path)?.write_all(prompt.as_bytes())
+    new_file(path)?.write_all(prompt.as_bytes())
 }

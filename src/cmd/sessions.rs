@@ -49,7 +49,7 @@ fn table(ctx: &Context<'_>, found: &[Found]) -> Table {
         Column::Left("agent"),
         Column::Left("age"),
         Column::Left("workspace"),
-        Column::Rest("first prompt"),
+        Column::Fitted("first prompt"),
     ]);
     for f in found {
         let root = f.card.root.as_deref().map_or("?".into(), |r| r.to_string_lossy());

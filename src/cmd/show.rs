@@ -5,7 +5,7 @@ use super::{Context, Outcome};
 use crate::cli;
 use crate::error::Result;
 use crate::model::point::{OnConflict, Scope};
-use crate::ops::decide;
+use crate::ops::{FileKind, Root, decide};
 use crate::ops::plan::{Make, Plan, Step};
 use crate::ui::diff::{self, Side};
 use crate::ui::sanitise_lines;
@@ -22,6 +22,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
     let root = read.root(ctx.env, ctx.global.workspace.as_deref())?;
+    ctx.settle(&root)?;
     let timeline = read.timeline(&root, no, ctx.env)?;
     // As if conflicts were overwritten, so that each difference is shown.
     let plan = decide::restore(
@@ -54,7 +55,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &crate::ops::apply::Root) -> Result<()> {
+fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &Root) -> Result<()> {
     for step in &plan.steps {
         let text = diff_of(step, root, ctx);
         if !text.is_empty() {
@@ -65,11 +66,14 @@ fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &crate::ops::apply::Root) -> 
 }
 
 /// The difference of one step; a side that cannot be read is named with the reason.
-fn diff_of(step: &Step, root: &crate::ops::apply::Root, ctx: &Context<'_>) -> String {
+fn diff_of(step: &Step, root: &Root, ctx: &Context<'_>) -> String {
     let old = match step.expect.kind {
-        crate::ops::plan::FileKind::Absent => Ok(None),
+        FileKind::Absent => Ok(None),
         _ if step.expect.len > SHOWN => Err(format!("{} bytes", step.expect.len)),
-        _ => root.read(&step.path).map(Some).map_err(|e| e.to_string()),
+        _ => root
+            .read(&step.path)
+            .map(Some)
+            .map_err(|e| e.to_string()),
     };
     let new = match &step.make {
         Make::Mode(_) => old.clone(),

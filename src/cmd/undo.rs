@@ -4,9 +4,8 @@ use super::restore::{Ask, carry_out, may_ask};
 use super::{Context, Outcome};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
-use crate::ops::apply::{self, Root};
 use crate::ops::journal::Journal;
-use crate::ops::{gather, undo};
+use crate::ops::{Root, gather, undo};
 
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,14 +34,18 @@ fn step(ctx: &mut Context<'_>, args: &cli::Step, way: Way) -> Result<Outcome> {
     may_ask(ctx, args.yes || args.dry_run)?;
     let root = root(ctx)?;
     let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
-    ctx.settle(&journal, &root)?;
+    ctx.settle(&root)?;
     let id = match &args.operation {
         Some(id) => id.clone(),
         None => newest(&journal, way)?,
     };
+    let how = undo::How {
+        on: args.on_conflict,
+        ..undo::How::default()
+    };
     let plan = match way {
-        Way::Undo => undo::plan_undo(&journal, &root, &id, args.on_conflict)?,
-        Way::Redo => undo::plan_redo(&journal, &root, &id, args.on_conflict)?,
+        Way::Undo => undo::plan_undo(&journal, &root, &id, how)?,
+        Way::Redo => undo::plan_redo(&journal, &root, &id, how)?,
     };
     let ask = Ask {
         yes: args.yes,
@@ -76,7 +79,7 @@ pub fn root(ctx: &Context<'_>) -> Result<Root> {
     for folder in ctx.env.cwd.ancestors() {
         let root = gather::open_root(folder)?;
         let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
-        if apply::has_journal(&journal) {
+        if journal.folder().is_dir() {
             return Ok(root);
         }
     }

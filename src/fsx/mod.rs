@@ -349,3 +349,16 @@ pub fn unlinkable(e: &io::Error) -> bool {
             .iter()
             .any(|k| e.raw_os_error() == Some(k.raw_os_error()))
 }
+
+/// Makes a file that nobody else may read; one that is there already is left alone.
+///
+/// # Errors
+/// It is there already, or cannot be made.
+pub fn new_file(path: &std::path::Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Disk, Owner, hash};
 
-/// The longest name that common file systems take, in bytes.
-const NAME_MAX: usize = 255;
+/// The longest name that common file systems take is 255 bytes; a mark may come behind ours.
+const NAME_MAX: usize = 254;
 
 /// The name beside a target: `.<name>.rewind-<operation>-<number>`, the target's part shortened where it would be too
 /// long.
@@ -43,6 +43,14 @@ pub enum Trouble {
     Source(io::Error),
     /// The file cannot be written.
     Target(io::Error),
+}
+
+/// The same name with a mark, for a file that takes the plain name once it is whole.
+#[must_use]
+pub fn marked(name: &OsStr, mark: &str) -> OsString {
+    let mut marked = name.to_os_string();
+    marked.push(mark);
+    marked
 }
 
 /// Copies a stream into a file; gives length and hash of what was written.

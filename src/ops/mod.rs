@@ -1,5 +1,6 @@
 //! From sessions to plans and back: discover → gather → timeline → decide → apply. Nothing here prints or asks.
 
+pub mod apply;
 pub mod change;
 pub mod contents;
 pub mod coverage;
@@ -7,7 +8,15 @@ pub mod cut;
 pub mod decide;
 pub mod discover;
 pub mod gather;
+pub mod journal;
 pub mod matching;
 pub mod plan;
+pub mod recover;
 pub mod states;
 pub mod timeline;
+pub mod undo;
+
+pub use crate::fsx::hash::hex;
+pub use crate::fsx::new_file;
+pub use crate::fsx::tree::{FileKind, Root};
+pub use crate::fsx::{Disk, Real};

@@ -137,6 +137,91 @@ pub struct SessionMark {
     pub tail: String,
 }
 
+/// How much of the end of a session file is hashed.
+const TAIL: u64 = 64 << 10;
+
+impl SessionMark {
+    /// Nothing is there.
+    #[must_use]
+    pub fn absent() -> Self {
+        Self {
+            len: None,
+            tail: String::new(),
+        }
+    }
+
+    /// Marks the file at a path; links are followed.
+    ///
+    /// # Errors
+    /// It is no plain file or cannot be read; only "not found" is absence.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        match std::fs::metadata(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::absent()),
+            Err(e) => return Err(e),
+            Ok(m) if m.is_file() => {}
+            Ok(_) => return Err(io::Error::other("not a plain file")),
+        }
+        Self::of(&std::fs::File::open(path)?)
+    }
+
+    /// Marks an open file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(file: &std::fs::File) -> io::Result<Self> {
+        let len = file.metadata()?.len();
+        Ok(SessionTail::of(file, len)?.mark())
+    }
+}
+
+/// The end of a session file, as bytes are added to it.
+#[derive(Debug, Clone, Default)]
+pub struct SessionTail {
+    len: u64,
+    last: Vec<u8>,
+}
+
+impl SessionTail {
+    /// The end of the first `len` bytes of a file.
+    ///
+    /// # Errors
+    /// They cannot be read, or are fewer.
+    pub fn of(file: &std::fs::File, len: u64) -> io::Result<Self> {
+        use std::os::unix::fs::FileExt;
+        let start = len.saturating_sub(TAIL);
+        let mut last = vec![0; usize::try_from(len - start).map_err(io::Error::other)?];
+        file.read_exact_at(&mut last, start)?;
+        Ok(Self { len, last })
+    }
+
+    /// Adds all that a reader gives.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn extend(&mut self, mut from: impl Read) -> io::Result<()> {
+        loop {
+            let n = (&mut from).take(TAIL).read_to_end(&mut self.last)?;
+            if n == 0 {
+                return Ok(());
+            }
+            self.len += n as u64;
+            let over = (self.last.len() as u64).saturating_sub(TAIL);
+            self.last
+                .drain(..usize::try_from(over).map_err(io::Error::other)?);
+        }
+    }
+
+    /// The mark of a file that ends so.
+    #[must_use]
+    pub fn mark(&self) -> SessionMark {
+        use crate::fsx::hash;
+        SessionMark {
+            len: Some(self.len),
+            tail: hash::hex(&hash::of_bytes(&self.last)),
+        }
+    }
+}
+
 /// What a session file is to become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionMake {
@@ -151,6 +236,16 @@ pub enum SessionMake {
     Write(Bytes),
     /// Nothing.
     Absent,
+}
+
+impl Bytes {
+    /// Whether an error while reading them says that they are gone or are no longer what they were, rather than that
+    /// the disk failed.
+    #[must_use]
+    pub fn are_gone(e: &io::Error) -> bool {
+        use io::ErrorKind as E;
+        matches!(e.kind(), E::NotFound | E::InvalidData | E::UnexpectedEof)
+    }
 }
 
 /// What kind of rewind an operation is.
@@ -173,6 +268,7 @@ pub struct Point {
     /// The session's id.
     pub session: String,
     /// The session's file.
+    #[serde(with = "crate::fsx::tree::path_serde")]
     pub path: PathBuf,
     /// Number of the turn.
     pub turn: u32,

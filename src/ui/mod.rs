@@ -225,6 +225,11 @@ impl Ui {
         self.talk_line(text.trim_end_matches('\n'));
     }
 
+    /// Says an error as data, on the stream of talk. Quiet does not silence it.
+    pub fn tell_json(&mut self, json: &str) {
+        self.talk_line(json);
+    }
+
     /// Draws a line of progress over the one before; nothing where nobody looks.
     fn draw(&mut self, line: &str) {
         if self.draws {
@@ -243,6 +248,21 @@ impl Ui {
         let _ = self.err.write_all(words.as_bytes());
         let _ = self.err.flush();
     }
+}
+
+/// Says what clap found wrong with the arguments, or prints the help that was asked for; returns the exit code.
+#[must_use]
+pub fn usage(error: &clap::Error) -> u8 {
+    // A closed pipe behind `--help` is no failure; nothing else was to be done.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).unwrap_or(2)
+}
+
+/// Says an error that came before there were streams; returns the exit code.
+#[must_use]
+pub fn lost(error: &Error) -> u8 {
+    let _ = io::stderr().write_all(error_text(error, Style::Plain).as_bytes());
+    error.kind.code()
 }
 
 /// Takes a reader that went away for what it is: no failure of ours.

@@ -56,6 +56,8 @@ fn env(vars: &[(&str, &str)]) -> Env {
         interactive: false,
         tty: false,
         columns: None,
+        pid: 1,
+        crash: None,
     }
 }
 

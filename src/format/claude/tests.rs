@@ -72,6 +72,8 @@ fn env() -> Env {
         interactive: false,
         tty: false,
         columns: None,
+        pid: 1,
+        crash: None,
     }
 }
 
