@@ -143,6 +143,17 @@ impl<'a> Field<'a> {
         self.buf.get(self.at).copied().ok_or(Stop::More)
     }
 
+    /// The members of the value's first element, when it is an array of objects.
+    ///
+    /// # Errors
+    /// [`Stop::More`] where the bytes end first, [`Stop::Bad`] where there is none.
+    pub fn first_item(&self) -> Scan<Fields<'a>> {
+        match self.first()? {
+            b'[' => Fields::open(self.buf, self.at + 1),
+            _ => Err(Stop::Bad(self.at)),
+        }
+    }
+
     /// The members of the value, when it is an object.
     ///
     /// # Errors

@@ -33,8 +33,13 @@ impl RecordedPath {
 pub enum Payload {
     /// The whole of a file, raw bytes (an agent's backup, a checkpoint's blob).
     File(PathBuf),
+    /// The whole of a file, compressed with zstd (a checkpoint's blob).
+    Zst(PathBuf),
     /// A JSON string token, quotes included, in one of the session's files.
     Token(Span),
+    /// A JSON string token, quotes included, in a file beside the session: path, offset of its first byte, offset
+    /// behind its last byte.
+    TokenIn(PathBuf, u64, u64),
     /// The lines of a JSON array of strings, in one of the session's files.
     Lines(Span),
     /// Bytes already at hand.
@@ -121,6 +126,8 @@ pub enum Change {
     },
     /// Several replacements, one after the other.
     Several(Vec<Change>),
+    /// The same change, recorded in several ways; those that apply must agree.
+    AnyOf(Vec<Change>),
     /// Unified diff text (from `@@` on) whose line numbers are those of the file.
     Hunks(Content),
     /// The file moved here from another path, unchanged or with the inner change.
@@ -153,7 +160,8 @@ pub struct Edit {
     pub before: State,
     /// Where `before` comes from.
     pub source: Source,
-    /// Permission bits before the call, where recorded.
+    /// Permission bits of the copy that `before` names. Those of an agent's backup are used only for a file that is
+    /// gone: the agent's edits keep the mode, so a mode that differs now was set by somebody else.
     pub mode: Option<u32>,
     /// How the content changed.
     pub change: Change,

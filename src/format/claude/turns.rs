@@ -1,0 +1,467 @@
+//! Finds the turns of a Claude Code session in one pass that leaves two thirds of the bytes at their head: most
+//! `type:user` lines are tool results. The rules are those of `formats/claude-code.md` §2.4.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+
+use super::super::json::{Field, Fields, Scan, Stop, Value};
+use super::super::lines::{self, Visit, Wants};
+use super::super::{Trouble, time};
+use super::branch;
+use super::place::{stem, text};
+use crate::model::session::{FileNo, Session, Turn, TurnKind, Warnings};
+
+/// How records of this format begin (for a whole record behind a torn one).
+pub(super) const STARTS: &[&[u8]] = &[b"{\"parentUuid\":"];
+
+/// A line that starts a turn, on whatever branch.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// Offset of the first line that only announces the turn, else of its own line.
+    pub start: u64,
+    /// Offset of the record with the prompt.
+    pub line: u64,
+    pub uuid: String,
+    pub parent: Option<String>,
+    /// `logicalParentUuid` of a compaction that was announced with the turn.
+    pub before_compaction: Option<String>,
+    pub prompt: String,
+    pub at: Option<DateTime<Utc>>,
+    pub kind: TurnKind,
+    pub interrupted: bool,
+}
+
+/// What one pass over the file found.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    pub candidates: Vec<Candidate>,
+    /// Offsets of compactions.
+    pub compactions: Vec<u64>,
+    /// The explicit rewind marker, while nothing came after it: the last kept record, or none.
+    pub marker: Option<Option<String>>,
+    pub root: Option<PathBuf>,
+    /// Start of a run of lines that only announce a turn, while it goes on.
+    announced: Option<u64>,
+    compaction: Option<String>,
+    line: Line,
+}
+
+/// What the line at hand means for a run of announcing lines.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Neither begins nor ends a run.
+    #[default]
+    Neutral,
+    /// Announces a turn.
+    Announces,
+    /// Part of the conversation: ends a run.
+    Ends,
+}
+
+/// Reads the turns of the active branch.
+pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
+    let mut warnings = Warnings::default();
+    let mut pass = Pass::default();
+    let end = lines::scan(path, lines::whole(FileNo(0)), &mut pass, &mut warnings)
+        .map_err(Trouble::io(path))?;
+    let active = branch::active(path, &pass, end, &mut warnings).map_err(Trouble::io(path))?;
+    let abandoned = pass.candidates.len() - active.len();
+    let mut session = Session {
+        agent: "claude",
+        id: stem(path),
+        files: vec![path.to_path_buf()],
+        root: pass.root.take(),
+        turns: turns(&pass, &active, end),
+        abandoned: u32::try_from(abandoned).unwrap_or(u32::MAX),
+        len: end,
+        warnings,
+    };
+    session.files.extend(super::calls::sub_agents(path));
+    Ok(session)
+}
+
+/// A turn ends where the next line that starts one is announced, be it of this branch or an abandoned one.
+fn turns(pass: &Pass, active: &[usize], end: u64) -> Vec<Turn> {
+    let mut out = Vec::with_capacity(active.len());
+    let last_start = active
+        .last()
+        .and_then(|i| pass.candidates.get(*i))
+        .map_or(0, |c| c.start);
+    let compacted = pass
+        .compactions
+        .iter()
+        .copied()
+        .filter(|c| *c <= last_start || in_active(pass, active, *c))
+        .max();
+    for (no, index) in active.iter().enumerate() {
+        let Some(c) = pass.candidates.get(*index) else {
+            continue;
+        };
+        let next = pass.candidates.get(index + 1).map_or(end, |n| n.start);
+        out.push(Turn {
+            no: u32::try_from(no).unwrap_or(u32::MAX),
+            key: c.uuid.clone(),
+            prompt: c.prompt.clone(),
+            at: c.at,
+            kind: c.kind,
+            span: crate::model::session::Span {
+                file: FileNo(0),
+                start: c.start,
+                end: next,
+            },
+            line: c.line,
+            interrupted: c.interrupted,
+            compacted: compacted.is_some_and(|b| c.line < b),
+        });
+    }
+    out
+}
+
+fn in_active(pass: &Pass, active: &[usize], at: u64) -> bool {
+    active.iter().any(|i| {
+        let start = pass.candidates.get(*i).map_or(u64::MAX, |c| c.start);
+        let end = pass.candidates.get(i + 1).map_or(u64::MAX, |c| c.start);
+        (start..end).contains(&at)
+    })
+}
+
+impl Visit for Pass {
+    fn starts(&self) -> &'static [&'static [u8]] {
+        STARTS
+    }
+
+    fn wants(&mut self, head: &[u8]) -> Scan<Wants> {
+        self.line = Line::Neutral;
+        let mut fields = Fields::open(head, 0)?;
+        let mut is_user = false;
+        while let Some(field) = fields.pull()? {
+            if field.is("type") {
+                match self.kind(&field)? {
+                    Some(wants) => return Ok(wants),
+                    None => is_user = true,
+                }
+            } else if field.is("isSidechain") && field.value()?.is_true() {
+                return Ok(Wants::No);
+            } else if field.is("message") && field.first()? == b'{' && result_or_answer(&field)? {
+                self.line = Line::Ends;
+                return Ok(self.chain());
+            } else if field.is("attachment") && field.first()? == b'{' && !is_queued(&field)? {
+                self.line = Line::Ends;
+                return Ok(Wants::No);
+            } else if field.is("isSnapshotUpdate") && field.value()?.is_true() {
+                self.line = Line::Neutral;
+            }
+        }
+        Ok(if is_user { Wants::Whole } else { Wants::No })
+    }
+
+    fn take(&mut self, record: &[u8], at: u64) {
+        let Some(value) = Value::of(record) else {
+            return;
+        };
+        if self.root.is_none() {
+            self.root = text(&value, "cwd").map(PathBuf::from);
+        }
+        match text(&value, "type").as_deref() {
+            Some("user" | "attachment") => self.take_message(&value, at),
+            Some("system") => self.take_system(&value, at),
+            Some("last-prompt") => self.take_last_prompt(&value),
+            _ => {}
+        }
+    }
+
+    fn line_done(&mut self, start: u64, _end: u64) {
+        match std::mem::take(&mut self.line) {
+            Line::Neutral => {}
+            Line::Announces => {
+                self.announced.get_or_insert(start);
+            }
+            Line::Ends => {
+                self.announced = None;
+                self.compaction = None;
+            }
+        }
+    }
+}
+
+impl Pass {
+    /// Decides by the type alone, where it can; `None` for a user line, whose message decides.
+    fn kind(&mut self, field: &Field<'_>) -> Scan<Option<Wants>> {
+        let value = field.value()?;
+        let kind = value.text().unwrap_or_default();
+        Ok(Some(match kind.as_ref() {
+            "user" | "attachment" => {
+                self.line = Line::Ends;
+                return Ok(None);
+            }
+            "assistant" | "progress" => {
+                self.line = Line::Ends;
+                self.chain()
+            }
+            "system" => {
+                self.line = Line::Ends;
+                Wants::Whole
+            }
+            "last-prompt" => Wants::Whole,
+            "queue-operation" | "file-history-snapshot" => {
+                self.line = Line::Announces;
+                Wants::No
+            }
+            _ => Wants::No,
+        }))
+    }
+
+    /// A record of the conversation came after the rewind marker, so the marker no longer counts. The first one is
+    /// read whole for the workspace folder that it names.
+    fn chain(&mut self) -> Wants {
+        self.marker = None;
+        if self.root.is_none() {
+            return Wants::Whole;
+        }
+        Wants::No
+    }
+
+    fn take_message(&mut self, value: &Value<'_>, at: u64) {
+        if value.get("isSidechain").is_some_and(|v| v.is_true()) {
+            self.line = Line::Neutral;
+            return;
+        }
+        let content = text(value, "type").as_deref() == Some("user");
+        if content {
+            self.marker = None;
+        }
+        if let Some((kind, prompt)) = prompt_of(value) {
+            self.start_turn(value, at, kind, prompt);
+        } else if value.get("isCompactSummary").is_some_and(|v| v.is_true())
+            || value.get("isMeta").is_some_and(|v| v.is_true())
+        {
+            // Only inside a run: a meta line in the middle of a turn announces nothing.
+            self.line = match self.announced {
+                Some(_) => Line::Announces,
+                None => Line::Ends,
+            };
+        } else if content && is_interrupt(value) {
+            if let Some(last) = self.candidates.last_mut() {
+                last.interrupted = true;
+            }
+        }
+    }
+
+    fn start_turn(&mut self, value: &Value<'_>, at: u64, kind: TurnKind, prompt: String) {
+        let queued = kind == TurnKind::Queued;
+        let id = if queued {
+            value
+                .get("attachment")
+                .and_then(|a| text(&a, "source_uuid"))
+                .or_else(|| text(value, "uuid"))
+        } else {
+            text(value, "uuid")
+        };
+        // Lines that announce a queued prompt stand where it was typed, not where it was taken.
+        let start = if queued { None } else { self.announced };
+        self.candidates.push(Candidate {
+            start: start.unwrap_or(at),
+            line: at,
+            uuid: id.unwrap_or_else(|| format!("line-{at}")),
+            parent: text(value, "parentUuid"),
+            before_compaction: self.compaction.take(),
+            prompt,
+            at: text(value, "timestamp").and_then(|t| time(&t)),
+            kind,
+            interrupted: false,
+        });
+        self.marker = None;
+        self.line = Line::Ends;
+    }
+
+    fn take_system(&mut self, value: &Value<'_>, at: u64) {
+        if text(value, "subtype").as_deref() == Some("compact_boundary") {
+            self.compactions.push(at);
+            self.compaction = text(value, "logicalParentUuid");
+            self.line = Line::Announces;
+        }
+    }
+
+    /// `formats/claude-code.md` §3.2: the marker that newer versions write when a conversation is rewound.
+    fn take_last_prompt(&mut self, value: &Value<'_>) {
+        let explicit = |name| value.get(name).is_some_and(|v| v.is_true());
+        self.marker =
+            (explicit("explicit") && explicit("rewound")).then(|| text(value, "leafUuid"));
+    }
+}
+
+/// Whether the message is an answer, or a tool result, of which the first block tells.
+fn result_or_answer(field: &Field<'_>) -> Scan<bool> {
+    let mut message = field.fields()?;
+    while let Some(inner) = message.pull()? {
+        if inner.is("role") {
+            if !inner.equals("user")? {
+                return Ok(true);
+            }
+        } else if inner.is("content") && inner.first()? == b'[' {
+            return first_block_is_result(&inner);
+        }
+    }
+    Ok(false)
+}
+
+fn is_queued(attachment: &Field<'_>) -> Scan<bool> {
+    let mut members = attachment.fields()?;
+    while let Some(member) = members.pull()? {
+        if member.is("type") {
+            return member.equals("queued_command");
+        }
+    }
+    Ok(false)
+}
+
+fn first_block_is_result(content: &Field<'_>) -> Scan<bool> {
+    let mut block = match content.first_item() {
+        Ok(block) => block,
+        Err(Stop::More) => return Err(Stop::More),
+        Err(Stop::Bad(_)) => return Ok(false),
+    };
+    while let Some(member) = block.pull()? {
+        if member.is("type") {
+            return member.equals("tool_result");
+        }
+    }
+    Ok(false)
+}
+
+/// The prompt of a record that starts a turn, as it is handed back; `None` for every other record.
+pub(super) fn prompt_of(value: &Value<'_>) -> Option<(TurnKind, String)> {
+    match text(value, "type")?.as_str() {
+        "attachment" => queued(value),
+        "user" => user_prompt(value),
+        _ => None,
+    }
+}
+
+/// A prompt typed while the agent worked is an attachment, not a user line (`formats/claude-code.md` §2.2).
+fn queued(value: &Value<'_>) -> Option<(TurnKind, String)> {
+    let attachment = value.get("attachment")?;
+    if text(&attachment, "type")? != "queued_command"
+        || text(&attachment, "commandMode").as_deref() != Some("prompt")
+        || !by_a_person(&attachment)
+    {
+        return None;
+    }
+    let prompt = attachment.get("prompt")?;
+    Some((TurnKind::Queued, message_text(&prompt)?))
+}
+
+fn user_prompt(value: &Value<'_>) -> Option<(TurnKind, String)> {
+    let flag = |name| value.get(name).is_some_and(|v| v.is_true());
+    if flag("isMeta") || flag("isSidechain") || flag("isCompactSummary") || !by_a_person(value) {
+        return None;
+    }
+    if text(value, "promptSource").as_deref() == Some("system") {
+        return None;
+    }
+    let content = value.get("message")?.get("content")?;
+    classify(&message_text(&content)?)
+}
+
+fn by_a_person(value: &Value<'_>) -> bool {
+    value
+        .get("origin")
+        .and_then(|o| text(&o, "kind"))
+        .is_none_or(|k| k == "human")
+}
+
+/// The text of a message; `None` when it carries a tool result. An image alone is a prompt without words.
+fn message_text(content: &Value<'_>) -> Option<String> {
+    if content.is_string() {
+        return content.text().map(std::borrow::Cow::into_owned);
+    }
+    let mut out = String::new();
+    let mut blocks = 0;
+    for block in content.items() {
+        match text(&block, "type").as_deref() {
+            Some("tool_result") => return None,
+            Some("text") => {
+                let part = text(&block, "text").unwrap_or_default();
+                if !is_ide_context(&part) {
+                    if !out.is_empty() {
+                        out.push('\n');
+                    }
+                    out.push_str(&part);
+                    blocks += 1;
+                }
+            }
+            Some("image" | "document") => blocks += 1,
+            _ => {}
+        }
+    }
+    (blocks > 0).then_some(out)
+}
+
+fn is_ide_context(part: &str) -> bool {
+    let t = part.trim();
+    [
+        ("<ide_opened_file>", "</ide_opened_file>"),
+        ("<ide_selection>", "</ide_selection>"),
+    ]
+    .iter()
+    .any(|(open, close)| t.starts_with(open) && t.ends_with(close))
+}
+
+/// Text that is in a user line and was not typed by the user.
+const INJECTED: [&str; 12] = [
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "<task-notification>",
+    "<tick>",
+    "<goal>",
+    "<session-start-hook>",
+    INTERRUPTED,
+    "<ide_opened_file>",
+    "<ide_selection>",
+];
+
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+fn classify(prompt: &str) -> Option<(TurnKind, String)> {
+    let lead = prompt.trim_start();
+    if lead.starts_with("<command-name>") || lead.starts_with("<command-message>") {
+        return Some((TurnKind::Command, command(lead)));
+    }
+    if lead.starts_with("<bash-input>") {
+        let line = tag(lead, "bash-input").unwrap_or_default();
+        return Some((TurnKind::Shell, format!("!{line}")));
+    }
+    if INJECTED.iter().any(|i| lead.starts_with(i)) {
+        return None;
+    }
+    Some((TurnKind::Prompt, prompt.to_owned()))
+}
+
+/// `/name arguments`, as it was typed.
+fn command(text: &str) -> String {
+    let name = tag(text, "command-name")
+        .or_else(|| tag(text, "command-message"))
+        .unwrap_or_default();
+    let slash = if name.starts_with('/') { "" } else { "/" };
+    match tag(text, "command-args").filter(|a| !a.trim().is_empty()) {
+        Some(args) => format!("{slash}{name} {args}"),
+        None => format!("{slash}{name}"),
+    }
+}
+
+fn tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    rest.split_once(&format!("</{name}>")).map(|(t, _)| t)
+}
+
+fn is_interrupt(value: &Value<'_>) -> bool {
+    value
+        .get("message")
+        .and_then(|m| m.get("content"))
+        .and_then(|c| message_text(&c))
+        .is_some_and(|t| t.trim_start().starts_with(INTERRUPTED))
+}

@@ -1,1 +1,0 @@
-//! Patch text: `apply_patch` envelopes and unified diffs.
