@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::super::json::Value;
-use super::turns::{Candidate, Pass};
+use super::turns::{Candidate, Marker, Pass};
 use crate::model::session::{FileNo, Oddity, Warnings};
 
 /// Returns the indexes of the candidates on the active branch, oldest first.
@@ -26,8 +26,8 @@ pub(super) fn active(
     };
     let mut next = match &pass.marker {
         None => pass.candidates.len().checked_sub(1),
-        Some(None) => None,
-        Some(Some(leaf)) => tree
+        Some(Marker::Empty) => None,
+        Some(Marker::Leaf(leaf)) => tree
             .holding(leaf, end)?
             .or(pass.candidates.len().checked_sub(1)),
     };

@@ -133,7 +133,7 @@ fn turns_of_an_abandoned_branch_are_not_listed() {
         panic!("no truncation")
     };
     let kept = &lines.0[..usize::try_from(keep).unwrap()];
-    assert!(kept.ends_with("\n") && !kept.contains("abandoned"));
+    assert!(kept.ends_with('\n') && !kept.contains("abandoned"));
     assert_eq!(prompts(&read_bytes(kept.as_bytes()).1), ["zero"]);
 }
 

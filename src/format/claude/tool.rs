@@ -51,8 +51,7 @@ impl Pending {
             Tool::Edit => place.replace(&input),
             Tool::MultiEdit => input
                 .get("edits")
-                .map(|e| Change::Several(e.items().map(|i| place.replace(&i)).collect()))
-                .unwrap_or(Change::Opaque),
+                .map_or(Change::Opaque, |e| Change::Several(e.items().map(|i| place.replace(&i)).collect())),
             Tool::Write | Tool::NotebookEdit => Change::Opaque,
         };
         Some(Self {

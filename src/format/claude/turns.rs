@@ -32,14 +32,23 @@ pub(super) struct Candidate {
     pub interrupted: bool,
 }
 
+/// Where a rewind marker says that the conversation ends.
+#[derive(Debug)]
+pub(super) enum Marker {
+    /// Before the first turn.
+    Empty,
+    /// Behind the record with this id.
+    Leaf(String),
+}
+
 /// What one pass over the file found.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     pub candidates: Vec<Candidate>,
     /// Offsets of compactions.
     pub compactions: Vec<u64>,
-    /// The explicit rewind marker, while nothing came after it: the last kept record, or none.
-    pub marker: Option<Option<String>>,
+    /// The explicit rewind marker, while nothing came after it.
+    pub marker: Option<Marker>,
     pub root: Option<PathBuf>,
     /// Start of a run of lines that only announce a turn, while it goes on.
     announced: Option<u64>,
@@ -241,11 +250,10 @@ impl Pass {
                 Some(_) => Line::Announces,
                 None => Line::Ends,
             };
-        } else if content && is_interrupt(value) {
-            if let Some(last) = self.candidates.last_mut() {
+        } else if content && is_interrupt(value)
+            && let Some(last) = self.candidates.last_mut() {
                 last.interrupted = true;
             }
-        }
     }
 
     fn start_turn(&mut self, value: &Value<'_>, at: u64, kind: TurnKind, prompt: String) {
@@ -287,7 +295,8 @@ impl Pass {
     fn take_last_prompt(&mut self, value: &Value<'_>) {
         let explicit = |name| value.get(name).is_some_and(|v| v.is_true());
         self.marker =
-            (explicit("explicit") && explicit("rewound")).then(|| text(value, "leafUuid"));
+            (explicit("explicit") && explicit("rewound"))
+                .then(|| text(value, "leafUuid").map_or(Marker::Empty, Marker::Leaf));
     }
 }
 

@@ -1,0 +1,104 @@
+//! Loads the contents that a record names: as a source for staging, or whole where an edit is to be undone.
+
+use std::io::{self, Read};
+
+use super::plan::Bytes;
+use crate::fsx::hash;
+use crate::format::lines;
+use crate::model::edit::{Content, Payload, Reason};
+use crate::model::session::Session;
+
+/// The most bytes that are held to undo an edit or to compare texts; a larger file is a gap.
+pub const MOST: u64 = 64 << 20;
+
+/// Where the bytes of a content come from.
+///
+/// # Errors
+/// The record names a file of the session that it does not have.
+pub fn source(session: &Session, content: &Content) -> Result<Bytes, Reason> {
+    Ok(match &content.payload {
+        Payload::File(path) => Bytes::File(path.clone()),
+        Payload::Zst(path) => Bytes::Zst(path.clone()),
+        Payload::TokenIn(path, start, end) => Bytes::Token(path.clone(), *start, *end),
+        Payload::Bytes(bytes) => Bytes::Held(bytes.clone()),
+        Payload::Token(span) => {
+            let file = session.files.get(span.file.0 as usize);
+            let file = file.ok_or(Reason::CopyGone)?;
+            Bytes::Token(file.clone(), span.start, span.end)
+        }
+        Payload::Lines(span) => {
+            let file = session.files.get(span.file.0 as usize);
+            let file = file.ok_or(Reason::CopyGone)?;
+            Bytes::Held(
+                lines::read_span(file, span.start, span.end).map_err(|e| reason(&e))?,
+            )
+        }
+    })
+}
+
+/// The bytes of a content, checked against the hash that the record names.
+///
+/// # Errors
+/// They are gone, cannot be read, are not those that were saved, or are more than [`MOST`].
+pub fn load(session: &Session, content: &Content) -> Result<Vec<u8>, Reason> {
+    let source = source(session, content)?;
+    let mut out = Vec::new();
+    source
+        .open()
+        .and_then(|r| r.take(MOST + 1).read_to_end(&mut out))
+        .map_err(|e| reason(&e))?;
+    if out.len() as u64 > MOST {
+        return Err(Reason::TooLarge);
+    }
+    match content.sha256 {
+        Some(sha) if hash::of_bytes(&out) != sha => Err(Reason::CopyDamaged),
+        _ => Ok(out),
+    }
+}
+
+/// Length and SHA-256 of what a source holds.
+///
+/// # Errors
+/// As [`load`], but for the length.
+pub fn measure(source: &Bytes, wanted: Option<[u8; 32]>) -> Result<(u64, [u8; 32]), Reason> {
+    let reader = source.open().map_err(|e| reason(&e))?;
+    let (len, sha) = hash::of_reader(reader).map_err(|e| reason(&e))?;
+    match wanted {
+        Some(w) if w != sha => Err(Reason::CopyDamaged),
+        _ => Ok((len, sha)),
+    }
+}
+
+/// What an error on a saved copy means for the file. Only "not found" is absence.
+#[must_use]
+pub fn reason(e: &io::Error) -> Reason {
+    match e.kind() {
+        io::ErrorKind::NotFound => Reason::CopyGone,
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Reason::CopyDamaged,
+        io::ErrorKind::FileTooLarge => Reason::TooLarge,
+        _ => Reason::Unreadable(e.to_string()),
+    }
+}
+
+/// A text as recorders keep it: no byte order mark, line ends as LF.
+#[must_use]
+pub fn plain(bytes: &[u8]) -> Vec<u8> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(hit) = memchr::memmem::find(rest, b"\r\n") {
+        let (line, tail) = rest.split_at(hit);
+        out.extend_from_slice(line);
+        rest = tail.get(1..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// Whether a file's bytes are such that a recorder's text of them is the bytes: UTF-8, no byte order mark, no CR.
+#[must_use]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    !bytes.starts_with(b"\xEF\xBB\xBF")
+        && memchr::memchr(b'\r', bytes).is_none()
+        && std::str::from_utf8(bytes).is_ok()
+}

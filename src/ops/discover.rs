@@ -1,0 +1,254 @@
+//! Finds sessions: of a workspace, of all, or the one that the user named. Reads heads, never whole files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use chrono::{DateTime, Utc};
+
+use crate::env::Env;
+use crate::error::{Error, Kind};
+use crate::format::{self, Card, Format, Head};
+
+/// A session file and what its head tells.
+#[derive(Clone)]
+pub struct Found {
+    /// The format that its content is of.
+    pub format: &'static dyn Format,
+    /// The file.
+    pub path: PathBuf,
+    /// What its head tells.
+    pub card: Card,
+    /// Its length in bytes.
+    pub len: u64,
+    /// When it was last written.
+    pub modified: Option<DateTime<Utc>>,
+}
+
+/// Sessions of one agent, or of all.
+#[must_use]
+pub fn all(env: &Env, agent: Option<&str>) -> Vec<Found> {
+    let mut out: Vec<Found> = formats(agent)
+        .flat_map(|f| f.places(env, None))
+        .filter_map(|p| look(&p).ok().flatten())
+        .collect();
+    newest_first(&mut out);
+    out
+}
+
+/// Sessions whose workspace is this folder.
+#[must_use]
+pub fn of_workspace(env: &Env, folder: &Path, agent: Option<&str>) -> Vec<Found> {
+    near(env, std::iter::once(folder), agent)
+}
+
+/// Sessions of the working folder, or of the nearest folder above that has any.
+#[must_use]
+pub fn here(env: &Env, agent: Option<&str>) -> Vec<Found> {
+    near(env, env.cwd.ancestors(), agent)
+}
+
+fn near<'p>(
+    env: &Env,
+    folders: impl Iterator<Item = &'p Path>,
+    agent: Option<&str>,
+) -> Vec<Found> {
+    let folders: Vec<(&Path, PathBuf)> = folders.map(|f| (f, canonical(f))).collect();
+    let mut files = BTreeSet::new();
+    for format in formats(agent) {
+        for (folder, real) in &folders {
+            files.extend(format.places(env, Some(folder)));
+            if real != folder {
+                files.extend(format.places(env, Some(real)));
+            }
+        }
+    }
+    let mut found: Vec<Found> = files
+        .iter()
+        .filter_map(|p| look(p).ok().flatten())
+        .filter(|f| agent.is_none_or(|a| f.format.agent() == a))
+        .collect();
+    newest_first(&mut found);
+    for (folder, real) in &folders {
+        let of = |f: &Found| {
+            let root = f.card.root.as_deref();
+            root.is_some_and(|r| r == *folder || r == real || canonical(r) == *real)
+        };
+        let (these, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(of);
+        if !these.is_empty() {
+            return these;
+        }
+        found = rest;
+    }
+    Vec::new()
+}
+
+/// The path with its links resolved, where it exists; else as it is.
+#[must_use]
+pub fn canonical(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn formats(agent: Option<&str>) -> impl Iterator<Item = &'static dyn Format> {
+    let agent = agent.map(str::to_owned);
+    format::ALL
+        .iter()
+        .copied()
+        .filter(move |f| agent.as_deref().is_none_or(|a| f.agent() == a))
+}
+
+fn newest_first(found: &mut [Found]) {
+    found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+}
+
+/// Looks at one file; `None` when it is of no known format.
+fn look(path: &Path) -> std::io::Result<Option<Found>> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() || meta.len() == 0 {
+        return Ok(None);
+    }
+    let head = Head::read(path)?;
+    Ok(format::detect(&head).map(|format| Found {
+        format,
+        card: format.card(&head),
+        path: path.to_path_buf(),
+        len: meta.len(),
+        modified: meta.modified().ok().map(|t: SystemTime| t.into()),
+    }))
+}
+
+/// The session that the user named by path, id or unique prefix of an id; without a name the newest one of the
+/// workspace, or of the working folder and those above it.
+///
+/// # Errors
+/// [`Kind::NotFound`] when there is none, or several; [`Kind::Unsupported`] for a file of no known format.
+pub fn pick(env: &Env, name: Option<&str>, workspace: Option<&Path>) -> Result<Found, Error> {
+    match (name, workspace) {
+        (Some(name), _) => named(env, name),
+        (None, Some(folder)) => {
+            let folder = env.cwd.join(folder);
+            let found = of_workspace(env, &folder, None);
+            found.into_iter().next().ok_or_else(|| {
+                Error::new(
+                    Kind::NotFound,
+                    format!("no session was recorded in `{}`", folder.display()),
+                )
+                .hint("name one with `--session`, or see them all with `rewind sessions --all`")
+            })
+        }
+        (None, None) => here(env, None).into_iter().next().ok_or_else(|| {
+            let agents: Vec<_> = format::ALL.iter().map(|f| f.title()).collect();
+            Error::new(
+                Kind::NotFound,
+                format!(
+                    "no session of {} was recorded in this folder or one above it",
+                    agents.join(", ")
+                ),
+            )
+            .hint("see the sessions of all folders with `rewind sessions --all`")
+            .hint("name a session file with `--session`")
+        }),
+    }
+}
+
+fn named(env: &Env, name: &str) -> Result<Found, Error> {
+    let path = env.cwd.join(name);
+    match std::fs::metadata(&path) {
+        Ok(meta) if meta.is_file() => return of_path(&path),
+        Ok(_) if name.contains('/') => {
+            return Err(Error::new(
+                Kind::NotFound,
+                format!("`{name}` is a folder, not a session file"),
+            )
+            .hint("name the `.jsonl` file in it"));
+        }
+        Err(e) if name.contains('/') => {
+            return Err(match e.kind() {
+                std::io::ErrorKind::NotFound => {
+                    Error::new(Kind::NotFound, format!("there is no file `{name}`"))
+                }
+                _ => Error::io("the session file cannot be read", path, e),
+            });
+        }
+        _ => {}
+    }
+    by_id(env, name)
+}
+
+/// A session file that the user named. Its content decides what it is.
+fn of_path(path: &Path) -> Result<Found, Error> {
+    let io = |e| Error::io("the session file cannot be read", path, e);
+    if let Some(found) = look(path).map_err(io)? {
+        return Ok(found);
+    }
+    let head = Head::read(path).map_err(io)?;
+    Err(Error::new(
+        Kind::Unsupported,
+        format!("`{}` is no session file of a known agent", path.display()),
+    )
+    .path(path, seen(&head))
+    .hint("`rewind sessions --all` lists the session files that were found"))
+}
+
+/// What was seen in a file of no known format.
+fn seen(head: &Head) -> String {
+    if head.bytes().is_empty() {
+        return "the file is empty".to_owned();
+    }
+    let Some(first) = head.records().next() else {
+        return "no line of it is a JSON object".to_owned();
+    };
+    let keys: Vec<String> = first
+        .entries()
+        .take(8)
+        .map(|(k, _)| format!("`{}`", k.chars().take(40).collect::<String>()))
+        .collect();
+    match keys.len() {
+        0 => "its first record has no keys".to_owned(),
+        _ => format!("its first record has the keys {}", keys.join(", ")),
+    }
+}
+
+fn by_id(env: &Env, name: &str) -> Result<Found, Error> {
+    let paths: BTreeSet<PathBuf> = formats(None).flat_map(|f| f.places(env, None)).collect();
+    // Nearly every agent puts the id into the file's name, so few heads are read; if none fits, all are.
+    let (likely, rest): (Vec<_>, Vec<_>) = paths
+        .into_iter()
+        .partition(|p| p.to_string_lossy().contains(name));
+    let mut found = with_id(&likely, name);
+    if found.is_empty() {
+        found = with_id(&rest, name);
+    }
+    if let Some(exact) = found.iter().position(|f| f.card.id == name) {
+        return Ok(found.swap_remove(exact));
+    }
+    newest_first(&mut found);
+    let mut found = found.into_iter();
+    match (found.next(), found.len()) {
+        (Some(one), 0) => Ok(one),
+        (None, _) => Err(Error::new(
+            Kind::NotFound,
+            format!("no session has an id that begins with `{name}`"),
+        )
+        .hint("`rewind sessions --all` lists them")),
+        (Some(first), _) => {
+            let mut error = Error::new(
+                Kind::NotFound,
+                format!("several sessions have an id that begins with `{name}`"),
+            )
+            .hint("give more of the id, or the file's path");
+            for f in std::iter::once(first).chain(found).take(20) {
+                error = error.path(f.path, format!("{} {}", f.format.agent(), f.card.id));
+            }
+            Err(error)
+        }
+    }
+}
+
+fn with_id(paths: &[PathBuf], name: &str) -> Vec<Found> {
+    paths
+        .iter()
+        .filter_map(|p| look(p).ok().flatten())
+        .filter(|f| f.card.id.starts_with(name))
+        .collect()
+}

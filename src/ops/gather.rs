@@ -1,0 +1,223 @@
+//! Everything that a command needs of one session: its turns, its checkpoints, the folder to act on, and the turn that
+//! the user means.
+
+use std::path::{Path, PathBuf};
+
+use super::discover::{Found, canonical};
+use super::plan::Point;
+use super::timeline::{self, Timeline};
+use crate::ckpt;
+use crate::env::Env;
+use crate::error::{Error, Kind};
+use crate::format::{Format, Trouble};
+use crate::fsx::tree::Root;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::edit::Calls;
+use crate::model::point::TurnName;
+use crate::model::session::{Session, Turn};
+
+/// A session that was read.
+pub struct Read {
+    /// Its format.
+    pub format: &'static dyn Format,
+    /// Its turns.
+    pub session: Session,
+}
+
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Self {
+        let message = trouble.to_string();
+        match trouble {
+            Trouble::Io { path, source } => Error::io(message, path, source),
+            Trouble::Newer { .. } => Error::new(Kind::Unsupported, message)
+                .hint("a newer version of this program may know it"),
+            Trouble::Refused { .. } => Error::new(Kind::Unsupported, message)
+                .hint("`--scope code` takes back the files and leaves the conversation alone"),
+            Trouble::Broken { .. } => Error::new(Kind::Damaged, message),
+        }
+    }
+}
+
+impl From<ckpt::Trouble> for Error {
+    fn from(trouble: ckpt::Trouble) -> Self {
+        let message = trouble.to_string();
+        match trouble {
+            ckpt::Trouble::Io { path, source } => Error::io(message, path, source),
+            ckpt::Trouble::NotAFolder { path } => {
+                Error::new(Kind::Damaged, message).path(path, "in the way")
+            }
+        }
+    }
+}
+
+impl Read {
+    /// Reads the turns.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is newer than we know.
+    pub fn new(found: &Found, env: &Env) -> Result<Self, Error> {
+        Ok(Self {
+            format: found.format,
+            session: found.format.read(&found.path, env)?,
+        })
+    }
+
+    /// The turn that the user means.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none, or several.
+    pub fn turn(&self, name: &TurnName) -> Result<&Turn, Error> {
+        let turns = &self.session.turns;
+        let none = |what: String| {
+            let range = match turns.len() {
+                0 => "the session has no turns".to_owned(),
+                n => format!("the session has the turns 0 to {}", n - 1),
+            };
+            Error::new(Kind::NotFound, format!("{what}: {range}"))
+                .hint("`rewind list` shows them")
+        };
+        match name {
+            TurnName::Number(n) => self
+                .session
+                .turn(*n)
+                .ok_or_else(|| none(format!("there is no turn {n}"))),
+            TurnName::FromEnd(n) => turns
+                .len()
+                .checked_sub(*n as usize)
+                .and_then(|i| turns.get(i))
+                .ok_or_else(|| none(format!("there is no turn -{n}"))),
+            TurnName::Key(key) => self.by_key(key, none),
+        }
+    }
+
+    fn by_key(&self, key: &str, none: impl Fn(String) -> Error) -> Result<&Turn, Error> {
+        let turns = &self.session.turns;
+        if let Some(exact) = turns.iter().find(|t| t.key == key) {
+            return Ok(exact);
+        }
+        let fits: Vec<&Turn> = turns.iter().filter(|t| t.key.starts_with(key)).collect();
+        match fits.as_slice() {
+            [one] => Ok(one),
+            [] => Err(none(format!("no turn has an id that begins with `{key}`"))),
+            several => {
+                let mut error = Error::new(
+                    Kind::NotFound,
+                    format!("several turns have an id that begins with `{key}`"),
+                )
+                .hint("give more of the id, or the number");
+                for t in several.iter().take(20) {
+                    error = error.path(PathBuf::from(&t.key), format!("turn {}", t.no));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The calls of the turns from `from` on.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn calls(&self, from: u32, env: &Env) -> Result<Calls, Error> {
+        Ok(self.format.calls(&self.session, from, env)?)
+    }
+
+    /// All checkpoints of the sidecar. All of them, since tying them to turns needs the order.
+    ///
+    /// # Errors
+    /// The sidecar is there and cannot be read.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, Error> {
+        match ckpt::open(self.session.path())? {
+            Some(store) => Ok(store.checkpoints(0)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Joins both from `from` on.
+    ///
+    /// # Errors
+    /// As [`Read::calls`] and [`Read::checkpoints`].
+    pub fn timeline(&self, root: &Root, from: u32, env: &Env) -> Result<Timeline, Error> {
+        let calls = self.calls(from, env)?;
+        let checkpoints = self.checkpoints()?;
+        Ok(timeline::join(
+            &self.session,
+            root,
+            &calls,
+            &checkpoints,
+            from,
+        ))
+    }
+
+    /// The point before a turn.
+    #[must_use]
+    pub fn point(&self, turn: &Turn) -> Point {
+        Point {
+            agent: self.session.agent.to_owned(),
+            session: self.session.id.clone(),
+            path: self.session.path().to_path_buf(),
+            turn: turn.no,
+            key: turn.key.clone(),
+            prompt: turn.prompt.clone(),
+        }
+    }
+
+    /// The folder to look at: the one named with `--workspace`, else the recorded one.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when the session names none, or it is not there.
+    pub fn root(&self, env: &Env, workspace: Option<&Path>) -> Result<Root, Error> {
+        let folder = match (workspace, &self.session.root) {
+            (Some(w), _) => env.cwd.join(w),
+            (None, Some(recorded)) => recorded.clone(),
+            (None, None) => {
+                return Err(Error::new(
+                    Kind::NotFound,
+                    "the session does not say which folder it worked in",
+                )
+                .hint("name it with `--workspace`"));
+            }
+        };
+        open_root(&folder).map_err(|e| match workspace {
+            Some(_) => e,
+            None => e.hint("if the folder was moved, name it with `--workspace`"),
+        })
+    }
+
+    /// The folder to change. A recorded folder that the user is not in is not changed without being named: they may
+    /// think of another one (`bugs.md` 8).
+    ///
+    /// # Errors
+    /// As [`Read::root`], and [`Kind::Usage`] when it must be named.
+    pub fn root_to_change(&self, env: &Env, workspace: Option<&Path>) -> Result<Root, Error> {
+        let root = self.root(env, workspace)?;
+        if workspace.is_none() && !canonical(&env.cwd).starts_with(root.path()) {
+            return Err(Error::new(
+                Kind::Usage,
+                format!(
+                    "the session worked in `{}`, and this is `{}`",
+                    root.path().display(),
+                    env.cwd.display()
+                ),
+            )
+            .hint(format!(
+                "to act there, add `--workspace {}`; to act here, `--workspace .`",
+                root.path().display()
+            )));
+        }
+        Ok(root)
+    }
+}
+
+/// Opens a folder as root.
+///
+/// # Errors
+/// [`Kind::NotFound`] when it is not there or is no folder.
+pub fn open_root(folder: &Path) -> Result<Root, Error> {
+    Root::open(folder).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Error::new(
+            Kind::NotFound,
+            format!("there is no folder `{}`", folder.display()),
+        ),
+        _ => Error::io("the workspace folder cannot be opened", folder, e),
+    })
+}

@@ -1,0 +1,157 @@
+//! Ties the checkpoints of a sidecar to the turns of the transcript: by the message's id where the store has it, by
+//! the place of the message, else by prompt and order. Hooks may have been off for some turns, a prompt may have been
+//! sent twice, a transcript may have been cut or forked since; what cannot be told is said, never guessed.
+
+use std::collections::HashMap;
+
+use crate::model::checkpoint::Checkpoint;
+use crate::model::session::Session;
+
+/// A checkpoint and the turn that it belongs to.
+#[derive(Debug)]
+pub struct Matched<'a> {
+    /// The checkpoint.
+    pub checkpoint: &'a Checkpoint,
+    /// Number of the turn; `None` when that cannot be told.
+    pub turn: Option<u32>,
+}
+
+/// Ties each checkpoint to its turn. No turn is given twice, and the order of the checkpoints is kept.
+#[must_use]
+pub fn tie<'a>(session: &Session, checkpoints: &'a [Checkpoint]) -> Vec<Matched<'a>> {
+    let keys: HashMap<&str, u32> = session.turns.iter().map(|t| (t.key.as_str(), t.no)).collect();
+    let mut out: Vec<Matched<'a>> = checkpoints
+        .iter()
+        .map(|c| Matched {
+            turn: by_id(session, &keys, c),
+            checkpoint: c,
+        })
+        .collect();
+    by_prompt(session, &mut out);
+    out
+}
+
+fn by_id(session: &Session, keys: &HashMap<&str, u32>, c: &Checkpoint) -> Option<u32> {
+    if let Some(message) = &c.message {
+        return keys.get(message.as_str()).copied();
+    }
+    let key = format!("m{}", c.msg_index?);
+    let turn = *keys.get(key.as_str())?;
+    // An index can be stale: a compaction or a summary moved the messages (`formats/reasonix.md` §3.1).
+    let prompt = &session.turn(turn)?.prompt;
+    (c.prompt.is_empty() || same_prompt(prompt, &c.prompt)).then_some(turn)
+}
+
+/// Ties what is left, walking both lists once. Between two tied neighbours a prompt must stand exactly once on each
+/// side to count.
+fn by_prompt(session: &Session, matched: &mut [Matched<'_>]) {
+    for index in 0..matched.len() {
+        let Some(open) = matched.get(index).filter(|m| m.turn.is_none() && m.checkpoint.message.is_none())
+        else {
+            continue;
+        };
+        let after = matched.get(..index).and_then(|m| m.iter().rev().find_map(|m| m.turn));
+        let before = matched.get(index..).and_then(|m| m.iter().find_map(|m| m.turn));
+        let within = |no: u32| after.is_none_or(|a| no > a) && before.is_none_or(|b| no < b);
+        let prompt = &open.checkpoint.prompt;
+        let mut fits = session
+            .turns
+            .iter()
+            .filter(|t| within(t.no) && !prompt.is_empty() && same_prompt(&t.prompt, prompt));
+        let first = fits.next().map(|t| t.no);
+        let alone = fits.next().is_none();
+        let twins = matched
+            .iter()
+            .filter(|m| m.turn.is_none() && same_prompt(&m.checkpoint.prompt, prompt))
+            .count();
+        let count = session
+            .turns
+            .iter()
+            .filter(|t| within(t.no) && same_prompt(&t.prompt, prompt))
+            .count();
+        // As many checkpoints as turns with this prompt: the order tells which is which.
+        if alone || twins == count {
+            if let Some(m) = matched.get_mut(index) {
+                m.turn = first;
+            }
+        }
+    }
+}
+
+/// Whether two recordings of a prompt are of the same one: recorders trim.
+fn same_prompt(a: &str, b: &str) -> bool {
+    a.trim() == b.trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::session::Turn;
+
+    fn session(prompts: &[&str]) -> Session {
+        let turns = prompts.iter().zip(0u32..).map(|(p, no)| Turn {
+            no,
+            key: format!("k{no}"),
+            prompt: (*p).to_owned(),
+            at: None,
+            kind: crate::model::session::TurnKind::Prompt,
+            span: crate::model::session::Span::default(),
+            line: 0,
+            interrupted: false,
+            compacted: false,
+        });
+        Session {
+            agent: "x",
+            id: String::new(),
+            files: Vec::new(),
+            root: None,
+            turns: turns.collect(),
+            abandoned: 0,
+            len: 0,
+            warnings: crate::model::session::Warnings::default(),
+        }
+    }
+
+    fn checkpoint(turn: u32, prompt: &str, message: Option<&str>) -> Checkpoint {
+        Checkpoint {
+            turn,
+            time: None,
+            prompt: prompt.to_owned(),
+            message: message.map(str::to_owned),
+            msg_index: None,
+            session: None,
+            files: Vec::new(),
+            gaps: Vec::new(),
+            damaged: None,
+        }
+    }
+
+    fn tied(prompts: &[&str], checkpoints: &[Checkpoint]) -> Vec<Option<u32>> {
+        tie(&session(prompts), checkpoints).iter().map(|m| m.turn).collect()
+    }
+
+    #[test]
+    fn the_message_id_decides() {
+        let c = [checkpoint(0, "a", Some("k1")), checkpoint(1, "a", Some("gone"))];
+        assert_eq!(tied(&["a", "a"], &c), [Some(1), None]);
+    }
+
+    #[test]
+    fn turns_without_a_checkpoint_are_passed_over() {
+        let c = [checkpoint(0, "a", None), checkpoint(1, "c", None)];
+        assert_eq!(tied(&["a", "b", "c"], &c), [Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn a_prompt_sent_twice_is_told_by_order_or_not_at_all() {
+        let both = [checkpoint(0, "a", None), checkpoint(1, "a", None)];
+        assert_eq!(tied(&["a", "a"], &both), [Some(0), Some(1)]);
+        let one = [checkpoint(0, "a", None)];
+        assert_eq!(tied(&["a", "a"], &one), [None]);
+    }
+
+    #[test]
+    fn a_checkpoint_of_a_turn_that_is_gone_is_tied_to_none() {
+        assert_eq!(tied(&["a"], &[checkpoint(0, "z", None)]), [None]);
+    }
+}

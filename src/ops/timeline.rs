@@ -1,0 +1,447 @@
+//! Joins what the transcript and the sidecar know into one story a path: what it held when the first turn at or after
+//! the point touched it, what the agent last left there, what was changed from outside in between. The restore rule is
+//! one for every agent and source: the earliest snapshot per path at or after the point.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use super::contents::{self, is_plain, load, measure, plain, source};
+use super::matching::{Matched, tie};
+use super::plan::{Bytes, Missing};
+use super::states::{Chains, Known};
+use crate::fsx::hash;
+use crate::fsx::tree::{FileKind, Look, Root, SafePath};
+use crate::model::checkpoint::{AfterMark, Checkpoint, Prior, Snapshot};
+use crate::model::edit::{
+    Calls, Content, Edit, Fidelity, Gap, GapKind, Reason, RecordedPath, Source, State,
+};
+use crate::model::session::Session;
+
+/// A file's bytes as a restore would write them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Where they come from.
+    pub bytes: Bytes,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+    /// Their number.
+    pub len: u64,
+}
+
+/// What the agent last left at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// Not known.
+    Unknown,
+    /// Nothing.
+    Absent,
+    /// These bytes: their SHA-256.
+    Bytes([u8; 32]),
+    /// This text: SHA-256 of it without byte order mark and with LF.
+    Text([u8; 32]),
+}
+
+/// What is known of one path from a point on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    /// Which path.
+    pub path: SafePath,
+    /// The first turn at or after the point that touched it.
+    pub turn: u32,
+    /// What it held before that turn.
+    pub prior: Prior<Image>,
+    /// Where that was found.
+    pub source: Source,
+    /// Permission bits that a checkpoint recorded.
+    pub mode: Option<u32>,
+    /// Permission bits for a file that is gone.
+    pub mode_if_gone: Option<u32>,
+    /// What the agent last left there.
+    pub left: Left,
+    /// Changes from outside: the turn before and the turn after.
+    pub outside: Vec<(u32, u32)>,
+    /// What stands there now.
+    pub now: Look,
+}
+
+/// Everything from a point on.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    /// One story a path, by path.
+    pub stories: Vec<Story>,
+    /// Recorded paths that are none of this workspace's, or cannot be looked at.
+    pub missing: Vec<Missing>,
+    /// What is not covered.
+    pub gaps: Vec<Gap>,
+}
+
+/// Joins the edits and the checkpoints of the turns from `from` on.
+#[must_use]
+pub fn join(
+    session: &Session,
+    root: &Root,
+    calls: &Calls,
+    checkpoints: &[Checkpoint],
+    from: u32,
+) -> Timeline {
+    let mut out = Timeline {
+        gaps: calls.gaps.clone(),
+        ..Timeline::default()
+    };
+    let tied = tie(session, checkpoints);
+    out.checkpoint_gaps(session, &tied, from);
+    let mut resolve = Resolve {
+        session,
+        root,
+        missing: BTreeMap::new(),
+    };
+    let edits = calls
+        .edits
+        .iter()
+        .filter_map(|e| Some((e, resolve.path(&e.path, e.turn)?)))
+        .collect();
+    let chains = Chains::new(session, root, edits);
+    let snaps = snapshots(&tied, from, &mut resolve);
+    let damaged = damaged(&tied, from, calls);
+    out.missing.extend(resolve.missing.into_values());
+    let mut paths: Vec<SafePath> = chains.paths().chain(snaps.keys()).cloned().collect();
+    paths.sort();
+    paths.dedup();
+    let teller = Teller {
+        session,
+        root,
+        chains: &chains,
+        damaged: &damaged,
+    };
+    for path in paths {
+        let snaps = snaps.get(&path).map_or(&[][..], Vec::as_slice);
+        match teller.story(&path, snaps) {
+            Ok(Some(story)) => out.stories.push(story),
+            Ok(None) => {}
+            Err(missing) => out.missing.push(missing),
+        }
+    }
+    out
+}
+
+impl Timeline {
+    fn checkpoint_gaps(&mut self, session: &Session, tied: &[Matched<'_>], from: u32) {
+        let mut last = from;
+        for m in tied {
+            match m.turn {
+                Some(turn) if turn >= from => {
+                    last = turn;
+                    for (kind, detail) in &m.checkpoint.gaps {
+                        self.gaps.push(Gap {
+                            turn,
+                            kind: *kind,
+                            detail: detail.clone(),
+                        });
+                    }
+                    if m.checkpoint.damaged.is_some() {
+                        self.gaps.push(Gap {
+                            turn,
+                            kind: GapKind::Checkpoint,
+                            detail: "its checkpoint cannot be read".to_owned(),
+                        });
+                    }
+                }
+                Some(_) => {}
+                None if session.turns.is_empty() => {}
+                None => self.gaps.push(Gap {
+                    turn: last,
+                    kind: GapKind::Checkpoint,
+                    detail: format!(
+                        "checkpoint {} belongs to no turn that can be told",
+                        m.checkpoint.turn
+                    ),
+                }),
+            }
+        }
+    }
+}
+
+struct Resolve<'a> {
+    session: &'a Session,
+    root: &'a Root,
+    missing: BTreeMap<PathBuf, Missing>,
+}
+
+impl Resolve<'_> {
+    fn path(&mut self, path: &RecordedPath, turn: u32) -> Option<SafePath> {
+        match self.root.resolve(path, self.session.root.as_deref()) {
+            Ok(safe) => Some(safe),
+            Err(reason) => {
+                self.missing
+                    .entry(path.path.clone())
+                    .or_insert_with(|| Missing {
+                        path: path.path.clone(),
+                        reason,
+                        turn,
+                    });
+                None
+            }
+        }
+    }
+}
+
+/// The snapshots of each path, oldest turn first.
+fn snapshots<'a>(
+    tied: &[Matched<'a>],
+    from: u32,
+    resolve: &mut Resolve<'_>,
+) -> BTreeMap<SafePath, Vec<(u32, &'a Snapshot)>> {
+    let mut out: BTreeMap<SafePath, Vec<(u32, &Snapshot)>> = BTreeMap::new();
+    for m in tied {
+        let Some(turn) = m.turn.filter(|t| *t >= from) else {
+            continue;
+        };
+        for snapshot in &m.checkpoint.files {
+            if let Some(path) = resolve.path(&snapshot.path, turn) {
+                let of_path = out.entry(path).or_default();
+                // Aliases of one path in one turn: the first touch counts (`bugs.md` 58).
+                if of_path.last().is_none_or(|(t, _)| *t != turn) {
+                    of_path.push((turn, snapshot));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Turns whose checkpoint cannot be read and of which the transcript tells no edit: any path may have been touched in
+/// them.
+fn damaged(tied: &[Matched<'_>], from: u32, calls: &Calls) -> Vec<u32> {
+    let told: HashSet<u32> = calls.edits.iter().map(|e| e.turn).collect();
+    tied.iter()
+        .filter(|m| m.checkpoint.damaged.is_some())
+        .filter_map(|m| m.turn)
+        .filter(|t| *t >= from && !told.contains(t))
+        .collect()
+}
+
+/// A state with the place where it was found, or why there is none.
+type Found = Result<(Known, Source, Option<u32>), Reason>;
+
+struct Teller<'a> {
+    session: &'a Session,
+    root: &'a Root,
+    chains: &'a Chains<'a>,
+    damaged: &'a [u32],
+}
+
+impl Teller<'_> {
+    /// The story of one path; an error where it cannot even be looked at.
+    fn story(
+        &self,
+        path: &SafePath,
+        snaps: &[(u32, &Snapshot)],
+    ) -> Result<Option<Story>, Missing> {
+        let edits = self.chains.of(path);
+        let first_edit = edits.first().and_then(|i| self.chains.edit(*i));
+        let turns = first_edit.map(|e| e.turn).into_iter();
+        let Some(turn) = turns.chain(snaps.first().map(|(t, _)| *t)).min() else {
+            return Ok(None);
+        };
+        let missing = |reason| Missing {
+            path: path.as_path().to_path_buf(),
+            reason,
+            turn,
+        };
+        let now = self
+            .root
+            .fingerprint(path)
+            .map_err(|e| missing(crate::fsx::tree::reason_of(&e)))?;
+        let found = self.prior(path, turn, snaps, &now);
+        let (prior, source, told_mode) = match found {
+            Ok((Known::Absent, source, _)) => (Prior::Absent, source, None),
+            Ok((known, source, mode)) => match self.image(known) {
+                Ok(image) => (Prior::Bytes(image), source, mode),
+                Err(reason) => (Prior::Unavailable(reason), source, None),
+            },
+            Err(reason) => (Prior::Unavailable(reason), Source::Reversed, None),
+        };
+        let exact = source == Source::Ckpt;
+        Ok(Some(Story {
+            path: path.clone(),
+            turn,
+            prior,
+            source,
+            mode: told_mode.filter(|_| exact),
+            mode_if_gone: told_mode,
+            left: self.left(path, snaps),
+            outside: self.outside(path, snaps),
+            now,
+        }))
+    }
+
+    /// What the path held before its first turn, from the best source that has it. An unreadable record of that turn
+    /// is not made up for by a later one.
+    fn prior(&self, path: &SafePath, turn: u32, snaps: &[(u32, &Snapshot)], now: &Look) -> Found {
+        if self.damaged.iter().any(|d| *d < turn) {
+            return Err(Reason::RecordDamaged);
+        }
+        let snap = snaps.first().filter(|(t, _)| *t == turn).map(|(_, s)| *s);
+        let from_ckpt = snap.map(|s| self.of_snapshot(s));
+        if let Some(Ok(found)) = from_ckpt {
+            return Ok(found);
+        }
+        let first = self.chains.of(path).first().copied();
+        let first = first.filter(|i| self.chains.edit(*i).is_some_and(|e| e.turn == turn));
+        let from_record = first.map(|i| self.of_edit(i, now));
+        match (from_record, from_ckpt) {
+            (Some(Ok(found)), _) => Ok(found),
+            (_, Some(Err(reason))) | (Some(Err(reason)), _) => Err(reason),
+            (None, _) => Err(Reason::NotRecorded),
+        }
+    }
+
+    fn of_snapshot(&self, snapshot: &Snapshot) -> Found {
+        match &snapshot.before {
+            State::Absent => Ok((Known::Absent, Source::Ckpt, None)),
+            State::Held(content) => {
+                measure(&source(self.session, content)?, content.sha256)?;
+                Ok((Known::Named(content.clone()), Source::Ckpt, snapshot.mode))
+            }
+            State::Unknown(reason) => Err(reason.clone()),
+        }
+    }
+
+    fn of_edit(&self, index: usize, now: &Look) -> Found {
+        let edit = self.chains.edit(index).ok_or(Reason::NotRecorded)?;
+        let told = match self.chains.told(index) {
+            Ok(Known::Named(content)) => self
+                .faithful(&content, now, index)
+                .map(|()| Known::Named(content)),
+            other => other,
+        };
+        match told {
+            Ok(known) => Ok((known, edit.source, edit.mode)),
+            // A text alone will not do; the edit may still be undone on the bytes that are there.
+            Err(why) => match self.chains.undone(index) {
+                Ok(known @ (Known::Absent | Known::Worked(..))) => {
+                    Ok((known, Source::Reversed, None))
+                }
+                _ => Err(why),
+            },
+        }
+    }
+
+    /// Whether a text can stand for the file's bytes: the recorder drops CR and byte order marks, so a file that has
+    /// them now most likely had them then.
+    fn faithful(&self, content: &Content, now: &Look, index: usize) -> Result<(), Reason> {
+        if content.fidelity == Fidelity::Exact {
+            return Ok(());
+        }
+        if now.print.kind != FileKind::File || now.print.len > contents::MOST {
+            return Ok(());
+        }
+        let Some(path) = self.chains.path(index) else {
+            return Ok(());
+        };
+        let bytes = self.root.read(path).map_err(|e| contents::reason(&e))?;
+        if is_plain(&bytes) {
+            return Ok(());
+        }
+        // Bytes in the record that a recorder would have dropped show that this one keeps them.
+        let text = load(self.session, content)?;
+        if is_plain(&text) {
+            Err(Reason::TextOnly)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn image(&self, known: Known) -> Result<Image, Reason> {
+        let (bytes, wanted) = match known {
+            Known::Named(content) => (source(self.session, &content)?, content.sha256),
+            Known::Worked(bytes, _) => (Bytes::Held(bytes), None),
+            Known::Absent => (Bytes::Held(Vec::new()), None),
+        };
+        let (len, sha256) = measure(&bytes, wanted)?;
+        Ok(Image { bytes, sha256, len })
+    }
+
+    /// What the agent last left: told by whichever of sidecar and transcript saw the later turn.
+    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)]) -> Left {
+        let last_edit = self.chains.of(path).last().copied();
+        let edit_turn = last_edit.and_then(|i| self.chains.edit(i)).map(|e| e.turn);
+        let marked = snaps
+            .iter()
+            .rev()
+            .find_map(|(t, s)| s.after.as_ref().map(|a| (*t, a)));
+        match (marked, last_edit) {
+            (Some((turn, mark)), _) if edit_turn.is_none_or(|e| turn >= e) => match mark {
+                AfterMark::Absent => Left::Absent,
+                AfterMark::File(sha, _) => Left::Bytes(*sha),
+            },
+            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => {
+                self.chains.left(index).map_or(Left::Unknown, |k| self.mark(&k))
+            }
+            _ => Left::Unknown,
+        }
+    }
+
+    fn mark(&self, known: &Known) -> Left {
+        let (bytes, fidelity) = match known {
+            Known::Absent => return Left::Absent,
+            Known::Worked(bytes, fidelity) => (bytes.clone(), *fidelity),
+            Known::Named(content) => match load(self.session, content) {
+                Ok(bytes) => (bytes, content.fidelity),
+                Err(_) => return Left::Unknown,
+            },
+        };
+        match fidelity {
+            Fidelity::Exact => Left::Bytes(hash::of_bytes(&bytes)),
+            Fidelity::Text => Left::Text(hash::of_bytes(&plain(&bytes))),
+        }
+    }
+
+    /// Turns between which the file was changed from outside: a later snapshot is not what the turn before left.
+    fn outside(&self, path: &SafePath, snaps: &[(u32, &Snapshot)]) -> Vec<(u32, u32)> {
+        let mut out = Vec::new();
+        let edits = self.chains.of(path);
+        for (a, b) in edits.iter().zip(edits.iter().skip(1)) {
+            let turns = (self.turn_of(*a), self.turn_of(*b));
+            let (Some(before), Some(after)) = turns else { continue };
+            if before == after {
+                continue;
+            }
+            let snap = snaps.iter().find(|(t, _)| *t == after).map(|(_, s)| *s);
+            let next = match snap.map(|s| self.of_snapshot(s)) {
+                Some(Ok((known, ..))) => Some(known),
+                _ => self.chains.told(*b).ok(),
+            };
+            let left = self.chains.left(*a).map_or(Left::Unknown, |k| self.mark(&k));
+            if next.is_some_and(|n| self.differs(&left, &n)) {
+                out.push((before, after));
+            }
+        }
+        out
+    }
+
+    fn turn_of(&self, index: usize) -> Option<u32> {
+        self.chains.edit(index).map(|e: &Edit| e.turn)
+    }
+
+    fn differs(&self, left: &Left, next: &Known) -> bool {
+        match (left, self.mark(next)) {
+            (Left::Unknown, _) | (_, Left::Unknown) => false,
+            (Left::Absent, Left::Absent) => false,
+            (Left::Absent, _) | (_, Left::Absent) => true,
+            (Left::Bytes(a), Left::Bytes(b)) | (Left::Text(a), Left::Text(b)) => *a != b,
+            (Left::Text(a), Left::Bytes(_)) => self.text_of(next).is_some_and(|b| *a != b),
+            // The bytes are known, of the next state only its text: nothing to compare without the bytes.
+            (Left::Bytes(_), Left::Text(_)) => false,
+        }
+    }
+
+    fn text_of(&self, known: &Known) -> Option<[u8; 32]> {
+        let bytes = match known {
+            Known::Absent => return None,
+            Known::Worked(bytes, _) => bytes.clone(),
+            Known::Named(content) => load(self.session, content).ok()?,
+        };
+        Some(hash::of_bytes(&plain(&bytes)))
+    }
+}
