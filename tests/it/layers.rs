@@ -121,10 +121,13 @@ const BANS: &[Ban] = &[
     },
     Ban {
         layer: None,
-        except: &["ui"],
+        // `env` asks the terminal for its width.
+        except: &["ui", "env"],
         names: &[
             "io::stdout",
             "io::stderr",
+            "Term::stdout",
+            "Term::stderr",
             "Term::buffered_stdout",
             "Term::buffered_stderr",
         ],
@@ -154,8 +157,6 @@ const BANS: &[Ban] = &[
             "Local::now",
             "SystemTime::now",
             "Instant::now",
-            "Term::stdout",
-            "Term::stderr",
             "ProjectDirs",
             "BaseDirs",
             "UserDirs",
