@@ -36,6 +36,7 @@ pub struct Cli {
 
 /// The options that every command takes.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Session to act on: a path, an id or a unique prefix of an id
     ///

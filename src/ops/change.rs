@@ -123,8 +123,7 @@ mod tests {
     }
 
     fn back(old: &str, new: &str, all: bool, after: &str) -> Option<String> {
-        undo(&change(old, new, all), after.as_bytes(), &look)
-            .map(|b| String::from_utf8(b).unwrap())
+        undo(&change(old, new, all), after.as_bytes(), &look).map(|b| String::from_utf8(b).unwrap())
     }
 
     #[test]
@@ -136,9 +135,21 @@ mod tests {
     fn what_could_have_two_answers_is_not_undone() {
         assert_eq!(back("a", "b", false, "bb"), None, "which of the two was it");
         assert_eq!(back("a", "", false, "xz"), None, "where did it stand");
-        assert_eq!(back("a", "b", true, "bxb"), None, "which of them were there");
-        assert_eq!(back("aa", "ba", false, "aba"), None, "the old text would stand twice");
-        assert_eq!(back("a", "b", false, "xz"), None, "the new text is not there");
+        assert_eq!(
+            back("a", "b", true, "bxb"),
+            None,
+            "which of them were there"
+        );
+        assert_eq!(
+            back("aa", "ba", false, "aba"),
+            None,
+            "the old text would stand twice"
+        );
+        assert_eq!(
+            back("a", "b", false, "xz"),
+            None,
+            "the new text is not there"
+        );
     }
 
     #[test]
@@ -160,6 +171,9 @@ mod tests {
             ways(vec![Change::Opaque, change("a", "b", false)]).as_deref(),
             Some(&b"xaz"[..])
         );
-        assert_eq!(ways(vec![change("a", "b", false), change("c", "b", false)]), None);
+        assert_eq!(
+            ways(vec![change("a", "b", false), change("c", "b", false)]),
+            None
+        );
     }
 }

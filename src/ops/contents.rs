@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use super::plan::Bytes;
-use crate::fsx::hash;
 use crate::format::lines;
+use crate::fsx::hash;
 use crate::model::edit::{Content, Payload, Reason};
 use crate::model::session::Session;
 
@@ -29,9 +29,7 @@ pub fn source(session: &Session, content: &Content) -> Result<Bytes, Reason> {
         Payload::Lines(span) => {
             let file = session.files.get(span.file.0 as usize);
             let file = file.ok_or(Reason::CopyGone)?;
-            Bytes::Held(
-                lines::read_span(file, span.start, span.end).map_err(|e| reason(&e))?,
-            )
+            Bytes::Held(lines::read_span(file, span.start, span.end).map_err(|e| reason(&e))?)
         }
     })
 }

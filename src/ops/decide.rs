@@ -39,8 +39,7 @@ impl Only {
                     .literal_separator(true)
                     .build()
                     .map_err(|e| {
-                        Error::new(Kind::Usage, format!("`{text}` is no path pattern"))
-                            .because(e)
+                        Error::new(Kind::Usage, format!("`{text}` is no path pattern")).because(e)
                     })?;
                 set.add(glob);
             }
@@ -174,7 +173,12 @@ impl Decide<'_> {
             }
         }
         let folders = self.young_folders(&story.path);
-        self.step(story, story.path.clone(), story.now.print.clone(), Make::Absent(folders));
+        self.step(
+            story,
+            story.path.clone(),
+            story.now.print.clone(),
+            Make::Absent(folders),
+        );
     }
 
     fn file(&mut self, story: &Story, image: &Image) {
@@ -183,7 +187,11 @@ impl Decide<'_> {
             && now.len == image.len
             && now.sha256 == hash::hex(&image.sha256);
         if same_bytes {
-            match story.mode.map(|m| m & 0o777).filter(|m| *m != now.mode & 0o777) {
+            match story
+                .mode
+                .map(|m| m & 0o777)
+                .filter(|m| *m != now.mode & 0o777)
+            {
                 None => self.plan.equal.push(story.path.clone()),
                 Some(mode) => {
                     self.step(story, story.path.clone(), now.clone(), Make::Mode(mode));
@@ -208,7 +216,9 @@ impl Decide<'_> {
             mode,
         };
         let gone = now.kind == FileKind::Absent;
-        let mode = story.mode.or(story.mode_if_gone.filter(|_| gone).map(|m| m | 0o200));
+        let mode = story
+            .mode
+            .or(story.mode_if_gone.filter(|_| gone).map(|m| m | 0o200));
         let mut target = (story.path.clone(), now.clone());
         if let Some(why) = conflict {
             self.plan.conflicts.push(Conflict {
@@ -229,7 +239,9 @@ impl Decide<'_> {
 
     fn step(&mut self, story: &Story, path: SafePath, expect: Fingerprint, make: Make) {
         for (before, after) in &story.outside {
-            self.plan.outside.push((story.path.clone(), *before, *after));
+            self.plan
+                .outside
+                .push((story.path.clone(), *before, *after));
         }
         self.plan.steps.push(Step {
             path,

@@ -48,11 +48,7 @@ pub fn here(env: &Env, agent: Option<&str>) -> Vec<Found> {
     near(env, env.cwd.ancestors(), agent)
 }
 
-fn near<'p>(
-    env: &Env,
-    folders: impl Iterator<Item = &'p Path>,
-    agent: Option<&str>,
-) -> Vec<Found> {
+fn near<'p>(env: &Env, folders: impl Iterator<Item = &'p Path>, agent: Option<&str>) -> Vec<Found> {
     let folders: Vec<(&Path, PathBuf)> = folders.map(|f| (f, canonical(f))).collect();
     let mut files = BTreeSet::new();
     for format in formats(agent) {
@@ -98,7 +94,11 @@ fn formats(agent: Option<&str>) -> impl Iterator<Item = &'static dyn Format> {
 }
 
 fn newest_first(found: &mut [Found]) {
-    found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+    found.sort_by(|a, b| {
+        b.modified
+            .cmp(&a.modified)
+            .then_with(|| a.path.cmp(&b.path))
+    });
 }
 
 /// Looks at one file; `None` when it is of no known format.

@@ -73,8 +73,7 @@ impl Read {
                 0 => "the session has no turns".to_owned(),
                 n => format!("the session has the turns 0 to {}", n - 1),
             };
-            Error::new(Kind::NotFound, format!("{what}: {range}"))
-                .hint("`rewind list` shows them")
+            Error::new(Kind::NotFound, format!("{what}: {range}")).hint("`rewind list` shows them")
         };
         match name {
             TurnName::Number(n) => self

@@ -19,7 +19,11 @@ pub struct Matched<'a> {
 /// Ties each checkpoint to its turn. No turn is given twice, and the order of the checkpoints is kept.
 #[must_use]
 pub fn tie<'a>(session: &Session, checkpoints: &'a [Checkpoint]) -> Vec<Matched<'a>> {
-    let keys: HashMap<&str, u32> = session.turns.iter().map(|t| (t.key.as_str(), t.no)).collect();
+    let keys: HashMap<&str, u32> = session
+        .turns
+        .iter()
+        .map(|t| (t.key.as_str(), t.no))
+        .collect();
     let mut out: Vec<Matched<'a>> = checkpoints
         .iter()
         .map(|c| Matched {
@@ -46,12 +50,18 @@ fn by_id(session: &Session, keys: &HashMap<&str, u32>, c: &Checkpoint) -> Option
 /// side to count.
 fn by_prompt(session: &Session, matched: &mut [Matched<'_>]) {
     for index in 0..matched.len() {
-        let Some(open) = matched.get(index).filter(|m| m.turn.is_none() && m.checkpoint.message.is_none())
+        let Some(open) = matched
+            .get(index)
+            .filter(|m| m.turn.is_none() && m.checkpoint.message.is_none())
         else {
             continue;
         };
-        let after = matched.get(..index).and_then(|m| m.iter().rev().find_map(|m| m.turn));
-        let before = matched.get(index..).and_then(|m| m.iter().find_map(|m| m.turn));
+        let after = matched
+            .get(..index)
+            .and_then(|m| m.iter().rev().find_map(|m| m.turn));
+        let before = matched
+            .get(index..)
+            .and_then(|m| m.iter().find_map(|m| m.turn));
         let within = |no: u32| after.is_none_or(|a| no > a) && before.is_none_or(|b| no < b);
         let prompt = &open.checkpoint.prompt;
         let mut fits = session
@@ -127,12 +137,18 @@ mod tests {
     }
 
     fn tied(prompts: &[&str], checkpoints: &[Checkpoint]) -> Vec<Option<u32>> {
-        tie(&session(prompts), checkpoints).iter().map(|m| m.turn).collect()
+        tie(&session(prompts), checkpoints)
+            .iter()
+            .map(|m| m.turn)
+            .collect()
     }
 
     #[test]
     fn the_message_id_decides() {
-        let c = [checkpoint(0, "a", Some("k1")), checkpoint(1, "a", Some("gone"))];
+        let c = [
+            checkpoint(0, "a", Some("k1")),
+            checkpoint(1, "a", Some("gone")),
+        ];
         assert_eq!(tied(&["a", "a"], &c), [Some(1), None]);
     }
 

@@ -119,7 +119,13 @@ impl<'a> Chains<'a> {
         let (edit, path) = self.edits.get(at).ok_or(Reason::NotReversible)?;
         let mut from = at;
         match &edit.change {
-            Change::Opaque => return Err(if undo.is_empty() { why.clone() } else { Reason::NotReversible }),
+            Change::Opaque => {
+                return Err(if undo.is_empty() {
+                    why.clone()
+                } else {
+                    Reason::NotReversible
+                });
+            }
             Change::MovedFrom(..) => return Err(why.clone()),
             change => undo.push(change),
         }

@@ -232,11 +232,7 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     /// The story of one path; an error where it cannot even be looked at.
-    fn story(
-        &self,
-        path: &SafePath,
-        snaps: &[(u32, &Snapshot)],
-    ) -> Result<Option<Story>, Missing> {
+    fn story(&self, path: &SafePath, snaps: &[(u32, &Snapshot)]) -> Result<Option<Story>, Missing> {
         let edits = self.chains.of(path);
         let first_edit = edits.first().and_then(|i| self.chains.edit(*i));
         let turns = first_edit.map(|e| e.turn).into_iter();
@@ -375,9 +371,10 @@ impl Teller<'_> {
                 AfterMark::Absent => Left::Absent,
                 AfterMark::File(sha, _) => Left::Bytes(*sha),
             },
-            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => {
-                self.chains.left(index).map_or(Left::Unknown, |k| self.mark(&k))
-            }
+            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => self
+                .chains
+                .left(index)
+                .map_or(Left::Unknown, |k| self.mark(&k)),
             _ => Left::Unknown,
         }
     }
@@ -403,7 +400,9 @@ impl Teller<'_> {
         let edits = self.chains.of(path);
         for (a, b) in edits.iter().zip(edits.iter().skip(1)) {
             let turns = (self.turn_of(*a), self.turn_of(*b));
-            let (Some(before), Some(after)) = turns else { continue };
+            let (Some(before), Some(after)) = turns else {
+                continue;
+            };
             if before == after {
                 continue;
             }
@@ -412,7 +411,10 @@ impl Teller<'_> {
                 Some(Ok((known, ..))) => Some(known),
                 _ => self.chains.told(*b).ok(),
             };
-            let left = self.chains.left(*a).map_or(Left::Unknown, |k| self.mark(&k));
+            let left = self
+                .chains
+                .left(*a)
+                .map_or(Left::Unknown, |k| self.mark(&k));
             if next.is_some_and(|n| self.differs(&left, &n)) {
                 out.push((before, after));
             }

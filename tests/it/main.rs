@@ -8,6 +8,7 @@
 )]
 
 mod env;
+mod fixtures;
 mod layers;
 mod source;
 

@@ -49,9 +49,9 @@ impl Pending {
         let place = Place { file, at };
         let change = match tool {
             Tool::Edit => place.replace(&input),
-            Tool::MultiEdit => input
-                .get("edits")
-                .map_or(Change::Opaque, |e| Change::Several(e.items().map(|i| place.replace(&i)).collect())),
+            Tool::MultiEdit => input.get("edits").map_or(Change::Opaque, |e| {
+                Change::Several(e.items().map(|i| place.replace(&i)).collect())
+            }),
             Tool::Write | Tool::NotebookEdit => Change::Opaque,
         };
         Some(Self {

@@ -250,10 +250,12 @@ impl Pass {
                 Some(_) => Line::Announces,
                 None => Line::Ends,
             };
-        } else if content && is_interrupt(value)
-            && let Some(last) = self.candidates.last_mut() {
-                last.interrupted = true;
-            }
+        } else if content
+            && is_interrupt(value)
+            && let Some(last) = self.candidates.last_mut()
+        {
+            last.interrupted = true;
+        }
     }
 
     fn start_turn(&mut self, value: &Value<'_>, at: u64, kind: TurnKind, prompt: String) {
@@ -294,9 +296,8 @@ impl Pass {
     /// `formats/claude-code.md` §3.2: the marker that newer versions write when a conversation is rewound.
     fn take_last_prompt(&mut self, value: &Value<'_>) {
         let explicit = |name| value.get(name).is_some_and(|v| v.is_true());
-        self.marker =
-            (explicit("explicit") && explicit("rewound"))
-                .then(|| text(value, "leafUuid").map_or(Marker::Empty, Marker::Leaf));
+        self.marker = (explicit("explicit") && explicit("rewound"))
+            .then(|| text(value, "leafUuid").map_or(Marker::Empty, Marker::Leaf));
     }
 }
 
