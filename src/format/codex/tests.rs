@@ -341,6 +341,79 @@ fn a_turn_without_a_task_begins_at_the_lines_that_announce_it() {
 }
 
 #[test]
+fn the_copied_history_of_a_fork_does_not_change_whose_file_it_is() {
+    let (_dir, session) = session_of(&[
+        meta(""),
+        line("session_meta", "{\"id\":\"parent\",\"cwd\":\"/other\"}"),
+        user("copied"),
+        user("own"),
+    ]);
+    assert_eq!(session.id, "thread-1");
+    assert_eq!(session.root.as_deref(), Some(Path::new("/w")));
+    assert_eq!(prompts(&session), ["copied", "own"]);
+}
+
+#[test]
+fn a_compaction_in_a_running_turn_leaves_that_turn_in_sight() {
+    let task = |n: u8| event(&format!("\"type\":\"task_started\",\"turn_id\":\"t{n}\""));
+    let (_dir, session) = session_of(&[
+        meta(""),
+        task(1),
+        user("one"),
+        event("\"type\":\"task_complete\",\"turn_id\":\"t1\""),
+        task(2),
+        user("two"),
+        line("compacted", "{\"message\":\"sum\"}"),
+    ]);
+    let compacted: Vec<_> = session.turns.iter().map(|t| t.compacted).collect();
+    assert_eq!(compacted, [true, false]);
+}
+
+#[test]
+fn a_turn_context_behind_its_message_gives_the_turn_its_key() {
+    let context = |n: u8| line("turn_context", &format!("{{\"turn_id\":\"t{n}\"}}"));
+    let (_dir, session) = session_of(&[
+        meta(""),
+        user("one"),
+        context(1),
+        line("response_item", "{\"type\":\"reasoning\"}"),
+        user("two"),
+        context(2),
+    ]);
+    assert_eq!(keys(&session), ["t1", "t2"]);
+    assert!(first_record(&session, 1).contains("two"));
+}
+
+#[test]
+fn a_picture_alone_is_a_prompt_and_its_frame_is_no_text() {
+    let content = "{\"type\":\"input_text\",\"text\":\"<image name=[Image #1]>\"},{\"type\":\"input_image\",\"image_url\":\"data:\"},{\"type\":\"input_text\",\"text\":\"</image>\"}";
+    let (_dir, session) = session_of(&[
+        meta(""),
+        line(
+            "response_item",
+            &format!("{{\"type\":\"message\",\"role\":\"user\",\"content\":[{content}]}}"),
+        ),
+    ]);
+    assert_eq!(prompts(&session), [""]);
+}
+
+#[test]
+fn a_command_of_megabytes_is_shown_up_to_a_length() {
+    let long = format!("echo {}", "ö".repeat(1 << 20));
+    let (_dir, session) = session_of(&[
+        meta(""),
+        user("go"),
+        tool(
+            "function_call",
+            "s",
+            &format!("\"name\":\"exec_command\",\"arguments\":\"{{\\\"cmd\\\":\\\"{long}\\\"}}\""),
+        ),
+    ]);
+    let gaps = calls(&session, 0).gaps;
+    assert!(gaps[0].detail.len() <= 2000 && gaps[0].detail.starts_with("echo ö"));
+}
+
+#[test]
 fn damaged_lines_are_counted_and_the_rest_is_read() {
     let mut records = vec![meta(""), user("one"), "{\"timestamp\":\"2026\n".to_owned()];
     records.push("\0\0\0\n".to_owned());

@@ -354,7 +354,7 @@ impl Reader {
         if kind == "message" {
             let line = prompts::message(payload).and_then(|s| prompts::shell_line(&s));
             if let Some(line) = line {
-                self.gap(None, self.turn, GapKind::Shell, line);
+                self.gap(None, self.turn, GapKind::Shell, tools::first_line(&line));
             }
         } else if kind.ends_with("_output") {
             self.answered(payload, when);

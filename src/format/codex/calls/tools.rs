@@ -89,6 +89,9 @@ fn certain(mut sections: Vec<Section>, patch: &[u8]) -> Vec<Section> {
     sections
 }
 
+/// A command is shown up to here, in bytes.
+const LONGEST_DETAIL: usize = 2000;
+
 /// Tools that change no file of the workspace.
 const HARMLESS: [&str; 16] = [
     "update_plan",
@@ -249,9 +252,9 @@ fn code_mode(js: &str, cwd: Option<&Path>) -> Effects {
         match tool {
             "apply_patch" => {}
             "exec_command" | "shell" | "shell_command" | "write_stdin" => {
-                effects
-                    .shell
-                    .push(script::command(js).unwrap_or_else(|| first_line(js)));
+                effects.shell.push(first_line(
+                    &script::command(js).unwrap_or_else(|| js.to_owned()),
+                ));
             }
             t if HARMLESS.contains(&t) => {}
             t => effects.other.push(t.to_owned()),
@@ -342,6 +345,11 @@ fn exit_code(said: &str) -> Option<String> {
     codes.next().map(|c| c.trim().to_owned())
 }
 
-fn first_line(text: &str) -> String {
-    text.trim().lines().next().unwrap_or("").to_owned()
+/// The first line of a command, up to a length that can be shown: some are megabytes long.
+pub(super) fn first_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or("");
+    line.char_indices()
+        .take_while(|(at, c)| at + c.len_utf8() <= LONGEST_DETAIL)
+        .map(|(_, c)| c)
+        .collect()
 }
