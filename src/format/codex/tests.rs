@@ -895,7 +895,14 @@ fn forked(base: impl Fn(&Session) -> String) -> (TempDir, Session) {
     let parent = written(
         &day,
         "rollout-2026-05-01T10-00-00-thread-1.jsonl",
-        &[meta(""), task(1), user("one"), task(2), user("two")],
+        &[
+            meta(""),
+            task(1),
+            user("one"),
+            task(2),
+            user("two"),
+            change("c", &delete("/w/a")),
+        ],
     );
     let session = read(&parent);
     let fork = meta(&base(&session)).replace("thread-1", "thread-2");
@@ -919,6 +926,19 @@ fn a_cut_behind_all_that_a_fork_needs_is_safe_and_one_byte_less_is_not() {
         ",\"history_base\":{\"thread_id\":\"BASE\",\"end_ordinal_exclusive\":1}".to_owned()
     });
     assert!(refused(&session, 1).contains("history_base"));
+}
+
+#[test]
+fn what_the_parent_of_a_fork_did_later_is_another_conversation() {
+    let (dir, _) = forked(|s| {
+        let end = s.turns[1].span.start;
+        format!(",\"history_base\":{{\"thread_id\":\"BASE\",\"end_byte_offset\":{end}}}")
+    });
+    let day = dir.path().join("sessions/2026/05/01");
+    let fork = read(&day.join("rollout-2026-05-01T11-00-00-thread-2.jsonl"));
+    assert_eq!(prompts(&fork), ["one"]);
+    assert_eq!(fork.abandoned, 0);
+    assert_eq!(calls(&fork, 0), Calls::default());
 }
 
 #[test]
