@@ -132,6 +132,9 @@ pub enum Change {
     Hunks(Content),
     /// The file moved here from another path, unchanged or with the inner change.
     MovedFrom(RecordedPath, Box<Change>),
+    /// The file moved away to another path, unchanged or with the inner change: what it held before is what the inner
+    /// change makes of the other path's content just after the same call.
+    MovedTo(RecordedPath, Box<Change>),
 }
 
 /// Where a pre-edit content was found; best first (`design.md` §4).

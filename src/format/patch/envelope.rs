@@ -50,10 +50,12 @@ pub fn envelope(text: &[u8]) -> Option<Vec<Section>> {
         if marker == b"*** End Patch" {
             return lines.all(|l| l.trim_ascii().is_empty()).then_some(sections);
         }
-        if let Some(section) = opens(marker) {
-            sections.push(section?);
-        } else {
-            body(sections.last_mut(), line)?;
+        match opens(marker) {
+            Some((name, kind)) => sections.push(Section {
+                path: path(name)?,
+                kind,
+            }),
+            None => body(sections.last_mut(), line)?,
         }
     }
     None
@@ -64,18 +66,14 @@ fn bare(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The section that a line opens, if it opens one; `Some(None)` where its path cannot be used.
-fn opens(marker: &[u8]) -> Option<Option<Section>> {
-    let (name, kind) = if let Some(p) = marker.strip_prefix(b"*** Add File: ") {
-        (p, SectionKind::Add(Vec::new()))
-    } else if let Some(p) = marker.strip_prefix(b"*** Delete File: ") {
-        (p, SectionKind::Delete)
-    } else if let Some(p) = marker.strip_prefix(b"*** Update File: ") {
-        (p, SectionKind::Update(None))
-    } else {
-        return None;
-    };
-    Some(path(name).map(|path| Section { path, kind }))
+/// The section that a line opens, if it opens one: the name in it, and its kind.
+fn opens(marker: &[u8]) -> Option<(&[u8], SectionKind)> {
+    let add = (&b"*** Add File: "[..], SectionKind::Add(Vec::new()));
+    let delete = (&b"*** Delete File: "[..], SectionKind::Delete);
+    let update = (&b"*** Update File: "[..], SectionKind::Update(None));
+    [add, delete, update]
+        .into_iter()
+        .find_map(|(prefix, kind)| Some((marker.strip_prefix(prefix)?, kind)))
 }
 
 /// A path of the text; patch text is text, so bytes that are no UTF-8 name no file.
@@ -105,10 +103,11 @@ fn body(section: Option<&mut Section>, line: &[u8]) -> Option<()> {
 fn update(to: &mut Option<PathBuf>, line: &[u8]) -> Option<()> {
     if let Some(name) = line.trim_ascii().strip_prefix(b"*** Move to: ") {
         // A second new path would leave it open where the file went.
-        return to.is_none().then_some(()).and_then(|()| {
-            *to = Some(path(name)?);
-            Some(())
-        });
+        if to.is_some() {
+            return None;
+        }
+        *to = Some(path(name)?);
+        return Some(());
     }
     let known = matches!(line.first(), None | Some(b' ' | b'+' | b'-'))
         || line.starts_with(b"@@")

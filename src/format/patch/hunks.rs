@@ -279,7 +279,7 @@ mod tests {
             prop::sample::select(vec!["", "z"]),
         )
             .prop_map(|(lines, tail)| {
-                let mut text: String = lines.iter().map(|(l, e)| format!("{l}{e}")).collect();
+                let mut text: String = lines.iter().flat_map(|(l, e)| [*l, *e]).collect();
                 text.push_str(tail);
                 text
             })
