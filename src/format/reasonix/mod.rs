@@ -53,7 +53,7 @@ impl Format for Reasonix {
         }
         let named_otherwise = head.path.extension().is_some_and(|e| e == "jsonl")
             && !names::is_transcript(&head.path);
-        if named_otherwise || !head.records().all(|r| is_message(&r)) {
+        if named_otherwise || !head.records().all(|r| is_message(&r) || opens(&r)) {
             return false;
         }
         let empty = head.records().next().is_none();
@@ -196,6 +196,11 @@ fn is_message(record: &Value<'_>) -> bool {
         role.as_deref(),
         Some("system" | "user" | "assistant" | "tool")
     ) && !FOREIGN.iter().any(|key| record.member(key).is_some())
+}
+
+/// Whether a line only opens a value that goes on in the next ones.
+fn opens(record: &Value<'_>) -> bool {
+    record.raw().trim_ascii() == b"{"
 }
 
 /// Whether a message has what only Reasonix writes. Plain role and content say nothing.
