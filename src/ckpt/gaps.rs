@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::record::{Wrong, members, path, string};
+use super::fields::{Wrong, members, path, string};
 use crate::format::json::Value;
 use crate::model::edit::{GapKind, Reason};
 

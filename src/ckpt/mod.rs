@@ -12,6 +12,8 @@
 //! Does not cover which turn of the transcript a checkpoint belongs to (`ops::timeline`), nor writing.
 
 pub mod blobs;
+mod entry;
+mod fields;
 mod gaps;
 pub mod reasonix;
 mod record;

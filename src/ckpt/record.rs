@@ -14,36 +14,25 @@
 //! since on a system where it is no separator, taking it for one would name another file.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 
+use super::Trouble;
 use super::blobs;
+use super::entry::{Before, Entry};
+use super::fields::{Wrong, flag, members, string};
 use super::gaps::{Doubts, Gaps};
-use super::text::{Encoding, Inline};
-use super::{Trouble, text};
-use crate::format::json::{self, Value};
-use crate::model::checkpoint::{AfterMark, Checkpoint, Snapshot};
-use crate::model::edit::{Content, Fidelity, GapKind, Payload, Reason, RecordedPath, State};
+use crate::format::json::Value;
+use crate::model::checkpoint::{Checkpoint, Snapshot};
+use crate::model::edit::{GapKind, Reason, RecordedPath, State};
 
 /// The largest record that is read, in bytes: 32 MiB a file is the recorders' own limit.
 const LARGEST: u64 = 512 << 20;
 
 /// The newest schema whose meaning is known.
 const SCHEMA: u64 = 3;
-
-/// SHA-256 of no bytes.
-const EMPTY: [u8; 32] = [
-    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
-    0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
-];
-
-/// A value of another type than the record may hold there, or a key that is there twice: the record is damaged.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wrong;
 
 /// In which place of a sidecar a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,7 +258,9 @@ impl Reading<'_> {
         let payload = (self.place.form == Form::Turns).then(|| self.payload(index));
         let before = Before {
             entry: &entry,
-            reading: self,
+            folder: self.place.folder,
+            file: self.place.file,
+            at: self.at,
             payload: where_there(payload),
             doubt: doubts.of(&entry.path),
             expired: expired || entry.expired,
@@ -353,276 +344,5 @@ impl Files {
             mode: None,
             after: None,
         });
-    }
-}
-
-/// What one entry of `files` says, before it is decided what that means.
-struct Entry<'a> {
-    path: PathBuf,
-    content: Option<Value<'a>>,
-    encoding: Encoding,
-    dest: Option<PathBuf>,
-    mode: Option<u32>,
-    sha256: Hash,
-    blob: Hash,
-    expired: bool,
-    after: Option<AfterMark>,
-}
-
-/// A hash in a record.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Hash {
-    /// None, or the empty string that stands for none.
-    Unset,
-    /// 64 hex digits.
-    Set([u8; 32]),
-    /// Something else: bytes existed, and no path may be made of this.
-    Bad,
-}
-
-impl Hash {
-    fn of(value: Option<Value<'_>>) -> Self {
-        let Some(value) = value.filter(|v| !v.is_null()) else {
-            return Self::Unset;
-        };
-        match value.bytes() {
-            Some(b) if b.is_empty() => Self::Unset,
-            Some(b) => blobs::digest(&b).map_or(Self::Bad, Self::Set),
-            None => Self::Bad,
-        }
-    }
-
-    fn known(self) -> Option<[u8; 32]> {
-        match self {
-            Self::Set(d) => Some(d),
-            Self::Unset | Self::Bad => None,
-        }
-    }
-}
-
-impl<'a> Entry<'a> {
-    fn of(item: &Value<'a>) -> Result<Self, Wrong> {
-        let [
-            named,
-            content,
-            encoding,
-            dest,
-            mode,
-            sha,
-            blob,
-            expired,
-            after_sha,
-            after_existed,
-            after_mode,
-        ] = members(
-            item,
-            [
-                "path",
-                "content",
-                "encoding",
-                "dest_path",
-                "mode",
-                "sha256",
-                "blobRef",
-                "payloadExpired",
-                "afterSha256",
-                "afterExisted",
-                "afterMode",
-            ],
-        )?;
-        Ok(Self {
-            path: path(named)?.ok_or(Wrong)?,
-            content,
-            encoding: encoding_of(encoding)?,
-            dest: path(dest)?,
-            mode: permissions(mode),
-            sha256: Hash::of(sha),
-            blob: Hash::of(blob),
-            expired: flag(expired)?,
-            after: after(after_sha, after_existed, after_mode),
-        })
-    }
-}
-
-fn encoding_of(value: Option<Value<'_>>) -> Result<Encoding, Wrong> {
-    match value.filter(|v| !v.is_null()) {
-        None => Ok(Encoding::Unsaid),
-        Some(v) => v.i64().map(Encoding::of).ok_or(Wrong),
-    }
-}
-
-/// Permission bits; 0 stands for "not known". The set-id and sticky bits of a hostile record are dropped (`bugs.md` 52).
-fn permissions(value: Option<Value<'_>>) -> Option<u32> {
-    let bits = u32::try_from(value?.u64()? & 0o777).ok()?;
-    (bits != 0).then_some(bits)
-}
-
-fn after(
-    sha: Option<Value<'_>>,
-    existed: Option<Value<'_>>,
-    mode: Option<Value<'_>>,
-) -> Option<AfterMark> {
-    let existed = existed.map(|v| v.raw() == b"true");
-    match (Hash::of(sha), existed) {
-        (Hash::Set(d), None | Some(true)) => Some(AfterMark::File(d, permissions(mode))),
-        (Hash::Unset, Some(false)) => Some(AfterMark::Absent),
-        _ => None,
-    }
-}
-
-/// All that decides what a path held.
-struct Before<'a> {
-    entry: &'a Entry<'a>,
-    reading: &'a Reading<'a>,
-    /// The payload file of the newest generation, where there is one.
-    payload: Result<Option<PathBuf>, Reason>,
-    /// Why a gap of the record puts the path in doubt.
-    doubt: Option<Reason>,
-    /// The record, or the entry, says that its payload was pruned.
-    expired: bool,
-}
-
-impl Before<'_> {
-    fn state(&self) -> State {
-        let entry = self.entry;
-        if entry.sha256 == Hash::Bad || entry.blob == Hash::Bad || self.content_is_wrong() {
-            return State::Unknown(Reason::RecordDamaged);
-        }
-        if let Some(reason) = self.doubt.clone().filter(|_| self.says_empty()) {
-            return State::Unknown(reason);
-        }
-        let stored = match self.stored() {
-            Ok(content) => return State::Held(content),
-            Err(reason) => reason,
-        };
-        if let Some(state) = self.inline() {
-            return state;
-        }
-        if self.expired {
-            return State::Unknown(Reason::Expired);
-        }
-        if let Some(reason) = stored {
-            return State::Unknown(reason);
-        }
-        self.null()
-    }
-
-    fn content_is_wrong(&self) -> bool {
-        self.entry
-            .content
-            .is_some_and(|v| !v.is_string() && !v.is_null())
-    }
-
-    /// A recorder that could not read a file has written it down as empty, with the hash of nothing.
-    fn says_empty(&self) -> bool {
-        self.entry.content.is_some_and(|v| v.raw() == b"\"\"")
-            || self.entry.sha256 == Hash::Set(EMPTY)
-            || self.entry.blob == Hash::Set(EMPTY)
-    }
-
-    /// The content stored outside of the record; an error without a reason when the record names none.
-    fn stored(&self) -> Result<Content, Option<Reason>> {
-        let sha256 = self.entry.sha256.known();
-        let blob = self.entry.blob.known();
-        let named = sha256.or(blob);
-        let held = |payload, sha256| Content {
-            payload,
-            fidelity: Fidelity::Exact,
-            sha256,
-        };
-        match &self.payload {
-            Ok(Some(file)) => return Ok(held(Payload::File(file.clone()), named)),
-            Ok(None) => {}
-            Err(reason) => return Err(Some(reason.clone())),
-        }
-        if blob.is_some() && sha256.is_some() && blob != sha256 {
-            return Err(Some(Reason::CopyDamaged));
-        }
-        let Some(digest) = named else {
-            return Err(None);
-        };
-        blobs::find(self.reading.place.folder, &digest)
-            .map(|payload| held(payload, Some(digest)))
-            .map_err(Some)
-    }
-
-    fn inline(&self) -> Option<State> {
-        let token = self.entry.content.filter(Value::is_string)?;
-        let inline = text::Inline {
-            token: token.raw(),
-            file: self.reading.place.file,
-            at: self.reading.at + token.start as u64,
-            encoding: self.entry.encoding,
-            sha256: self.entry.sha256.known().or(self.entry.blob.known()),
-        };
-        Some(Inline::state(&inline))
-    }
-
-    /// Nothing in the entry speaks of bytes.
-    fn null(&self) -> State {
-        // Every recorder writes the key; an entry without it was not written by one that meant "absent".
-        if self.entry.content.is_none() || self.entry.dest.is_some() {
-            return State::Unknown(Reason::NotRecorded);
-        }
-        match &self.doubt {
-            Some(reason) => State::Unknown(reason.clone()),
-            None => State::Absent,
-        }
-    }
-}
-
-/// The members of these names, whatever their case; a name that is there twice has no meaning.
-pub(super) fn members<'a, const N: usize>(
-    object: &Value<'a>,
-    names: [&str; N],
-) -> Result<[Option<Value<'a>>; N], Wrong> {
-    if !object.is_object() {
-        return Err(Wrong);
-    }
-    let mut found = [None; N];
-    for (key, value) in object.entries() {
-        let slot = names.iter().zip(found.iter_mut());
-        if let Some((_, slot)) = slot.into_iter().find(|(name, _)| same_key(name, &key))
-            && slot.replace(value).is_some()
-        {
-            return Err(Wrong);
-        }
-    }
-    Ok(found)
-}
-
-/// Go folds the Kelvin sign and the long s too; a `ſha256` that was overlooked would turn a content into an absence.
-fn same_key(name: &str, key: &str) -> bool {
-    let fold = |c: char| match c {
-        '\u{212A}' => 'k',
-        '\u{17F}' => 's',
-        c => c.to_ascii_lowercase(),
-    };
-    key.len() <= name.len() * 3 && name.chars().map(fold).eq(key.chars().map(fold))
-}
-
-/// The text of a string; nothing for null.
-pub(super) fn string(value: Option<Value<'_>>) -> Result<Option<String>, Wrong> {
-    match value.filter(|v| !v.is_null()) {
-        None => Ok(None),
-        Some(v) => v.text().map(|t| Some(t.into_owned())).ok_or(Wrong),
-    }
-}
-
-/// A path; nothing for null and the empty string.
-pub(super) fn path(value: Option<Value<'_>>) -> Result<Option<PathBuf>, Wrong> {
-    let Some(value) = value.filter(|v| !v.is_null()) else {
-        return Ok(None);
-    };
-    let bytes = json::string(value.raw(), json::Broken::Refuse).ok_or(Wrong)?;
-    let some = !bytes.is_empty();
-    Ok(some.then(|| PathBuf::from(OsString::from_vec(bytes.into_owned()))))
-}
-
-fn flag(value: Option<Value<'_>>) -> Result<bool, Wrong> {
-    match value.map(|v| v.raw()) {
-        None | Some(b"false" | b"null") => Ok(false),
-        Some(b"true") => Ok(true),
-        Some(_) => Err(Wrong),
     }
 }
