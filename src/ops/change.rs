@@ -20,7 +20,7 @@ pub fn undo(change: &Change, after: &[u8], look: &Look<'_>) -> Option<Vec<u8>> {
             Some(bytes)
         }
         Change::AnyOf(ways) => agreed(ways.iter().filter_map(|w| undo(w, after, look))),
-        Change::Opaque | Change::MovedFrom(..) => None,
+        Change::Opaque | Change::MovedFrom(..) | Change::MovedTo(..) => None,
     }
 }
 
@@ -38,7 +38,7 @@ pub fn redo(change: &Change, before: &[u8], look: &Look<'_>) -> Option<Vec<u8>> 
             Some(bytes)
         }
         Change::AnyOf(ways) => agreed(ways.iter().filter_map(|w| redo(w, before, look))),
-        Change::Opaque | Change::MovedFrom(..) => None,
+        Change::Opaque | Change::MovedFrom(..) | Change::MovedTo(..) => None,
     }
 }
 

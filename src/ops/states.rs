@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use super::change;
 use super::contents::{self, is_plain, load};
 use crate::fsx::tree::{FileKind, Root, SafePath};
-use crate::model::edit::{Change, Content, Edit, Fidelity, Payload, Reason, State};
+use crate::model::edit::{
+    Change, Content, Edit, Fidelity, Payload, Reason, RecordedPath, State,
+};
 use crate::model::session::Session;
 
 /// The edits of a session from one turn on, each with the path that it changed below the root.
@@ -116,35 +118,42 @@ impl<'a> Chains<'a> {
         {
             return Ok(Step::Base(known));
         }
-        let (edit, path) = self.edits.get(at).ok_or(Reason::NotReversible)?;
+        let (edit, _) = self.edits.get(at).ok_or(Reason::NotReversible)?;
         let mut from = at;
         match &edit.change {
             Change::Opaque => {
-                return Err(if undo.is_empty() {
-                    why.clone()
-                } else {
-                    Reason::NotReversible
-                });
+                let first = undo.is_empty();
+                return Err(if first { why.clone() } else { Reason::NotReversible });
             }
             Change::MovedFrom(..) => return Err(why.clone()),
+            Change::MovedTo(to, inner) => {
+                from = self.other_end(at, to).ok_or(Reason::NotReversible)?;
+                undo.push(inner);
+            }
             change => undo.push(change),
         }
-        let path = path.clone();
-        match &self.edits.get(from).map(|(e, _)| &e.after) {
-            Some(State::Held(c)) => return Ok(Step::Base(Known::Named(c.clone()))),
-            Some(State::Absent) => return Ok(Step::Base(Known::Absent)),
-            _ => {}
+        let (edit, path) = self.edits.get(from).ok_or(Reason::NotReversible)?;
+        match &edit.after {
+            State::Held(c) => return Ok(Step::Base(Known::Named(c.clone()))),
+            State::Absent => return Ok(Step::Base(Known::Absent)),
+            State::Unknown(_) => {}
         }
-        from = self
-            .of(&path)
+        match self.of(path).iter().find(|i| **i > from) {
+            Some(next) => Ok(Step::Next(*next)),
+            None => self.on_disk(path).map(Step::Base),
+        }
+    }
+
+    /// The edit of the path that a file moved to, in the same call.
+    fn other_end(&self, at: usize, to: &RecordedPath) -> Option<usize> {
+        let call = self.edit(at)?.call.as_ref();
+        let path = self.root.resolve(to, self.session.root.as_deref()).ok()?;
+        let of_call = |i: &&usize| self.edit(**i).is_some_and(|e| e.call.as_ref() == call);
+        self.of(&path)
             .iter()
+            .filter(of_call)
+            .min_by_key(|i| i.abs_diff(at))
             .copied()
-            .find(|i| *i > from)
-            .unwrap_or(usize::MAX);
-        if from == usize::MAX {
-            return self.on_disk(&path).map(Step::Base);
-        }
-        Ok(Step::Next(from))
     }
 
     fn on_disk(&self, path: &SafePath) -> Result<Known, Reason> {
@@ -259,7 +268,7 @@ fn text_only(change: &Change) -> bool {
         Change::Replace { old, new, .. } => text(old) || text(new),
         Change::Hunks(c) => text(c),
         Change::Several(all) | Change::AnyOf(all) => all.iter().any(text_flat),
-        Change::MovedFrom(_, inner) => text_flat(inner),
+        Change::MovedFrom(_, inner) | Change::MovedTo(_, inner) => text_flat(inner),
     }
 }
 
