@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::words;
 use super::{Context, Outcome};
 use crate::cli;
 use crate::error::Result;
@@ -9,7 +10,6 @@ use crate::model::session::{Session, Turn};
 use crate::ops::coverage::{self, Coverage, Covered, Known};
 use crate::ui::json::{self, FileOut, GapOut, PathOut, SessionOut, TurnOut, TurnRow, WarningOut};
 use crate::ui::text::{Cell, Column, Table, count};
-use super::words;
 use crate::ui::{Paint, age};
 
 /// Runs the command.
@@ -19,7 +19,9 @@ use crate::ui::{Paint, age};
 pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
     let read = ctx.read(args.of.as_deref())?;
     let session = &read.session;
-    let skip = args.last.map_or(0, |n| session.turns.len().saturating_sub(n));
+    let skip = args
+        .last
+        .map_or(0, |n| session.turns.len().saturating_sub(n));
     let turns = session.turns.get(skip..).unwrap_or_default();
     let covered = match turns.first() {
         Some(first) => {
@@ -33,7 +35,10 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if turns.is_empty() {
-        ctx.ui.say(&format!("{} session `{}` has no turns", session.agent, session.id));
+        ctx.ui.say(&format!(
+            "{} session `{}` has no turns",
+            session.agent, session.id
+        ));
         return Ok(Outcome::Done);
     }
     let text = table(ctx, turns, &covered).text(ctx.ui.style(), ctx.ui.width());
@@ -52,11 +57,13 @@ fn notes(ctx: &mut Context<'_>, session: &Session) {
     ));
     if session.abandoned > 0 {
         let n = count(session.abandoned as usize, "turn", "turns");
-        ctx.ui.say(&format!("{n} of abandoned branches are not listed"));
+        ctx.ui
+            .say(&format!("{n} of abandoned branches are not listed"));
     }
     for w in session.warnings.all() {
         let words = words::oddity_text(w.oddity, w.count);
-        ctx.ui.warn(&format!("{words}, first at byte {}", w.first.1));
+        ctx.ui
+            .warn(&format!("{words}, first at byte {}", w.first.1));
     }
 }
 
@@ -92,7 +99,12 @@ fn table(ctx: &Context<'_>, turns: &[Turn], covered: &BTreeMap<u32, Covered>) ->
 
 /// The first line of the prompt, with what else is worth knowing of the turn.
 fn prompt(turn: &Turn) -> String {
-    let first = turn.prompt.trim_start().lines().next().unwrap_or("(no words)");
+    let first = turn
+        .prompt
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or("(no words)");
     let mut text = first.to_owned();
     if turn.interrupted {
         text.push_str(" (interrupted)");
@@ -104,7 +116,10 @@ fn prompt(turn: &Turn) -> String {
 }
 
 fn mark(covered: &Covered) -> (&'static str, Paint) {
-    let shell = covered.gaps.iter().any(|g| g.kind == crate::model::edit::GapKind::Shell);
+    let shell = covered
+        .gaps
+        .iter()
+        .any(|g| g.kind == crate::model::edit::GapKind::Shell);
     let unknown = covered.files.iter().any(|f| f.known == Known::Unknown);
     match covered.coverage() {
         Coverage::None => ("", Paint::Plain),

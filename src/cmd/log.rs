@@ -18,7 +18,9 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
     ctx.settle(&root)?;
     let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
     let log = journal.log()?;
-    let skip = args.last.map_or(0, |n| log.operations.len().saturating_sub(n));
+    let skip = args
+        .last
+        .map_or(0, |n| log.operations.len().saturating_sub(n));
     let rows: Vec<OperationRow> = log.operations.iter().skip(skip).map(row).collect();
     if ctx.json() {
         ctx.print_json(&json::Log {
@@ -36,7 +38,9 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
     ctx.print(&text)?;
     if !log.spoiled.is_empty() {
         let n = count(log.spoiled.len(), "line", "lines");
-        ctx.ui.warn(&format!("{n} of the journal cannot be read and count for nothing"));
+        ctx.ui.warn(&format!(
+            "{n} of the journal cannot be read and count for nothing"
+        ));
     }
     Ok(Outcome::Done)
 }

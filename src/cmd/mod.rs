@@ -3,10 +3,10 @@
 
 pub mod list;
 pub mod log;
+pub mod report;
 pub mod restore;
 pub mod sessions;
 pub mod show;
-pub mod report;
 pub mod undo;
 pub mod words;
 
@@ -94,11 +94,10 @@ impl Context<'_> {
 
     fn refuse_lines(&self) -> Result<()> {
         if self.global.json == Some(Json::Lines) {
-            return Err(Error::new(
-                Kind::Usage,
-                "no command gives `--json=lines` yet",
-            )
-            .hint("`--json` gives one object"));
+            return Err(
+                Error::new(Kind::Usage, "no command gives `--json=lines` yet")
+                    .hint("`--json` gives one object"),
+            );
         }
         Ok(())
     }
@@ -162,7 +161,12 @@ impl Context<'_> {
         journal::operation_id(self.env.now, self.env.pid, 0)
     }
 
-    fn engine<'c>(&'c self, journal: &'c Journal, root: &'c Root, id: &'c str) -> apply::Context<'c> {
+    fn engine<'c>(
+        &'c self,
+        journal: &'c Journal,
+        root: &'c Root,
+        id: &'c str,
+    ) -> apply::Context<'c> {
         apply::Context {
             disk: self.disk,
             journal,
@@ -183,7 +187,10 @@ impl Context<'_> {
             recovered.id
         ));
         for (path, why) in recovered.left {
-            self.ui.warn(&format!("left as it is: {}: {why}", crate::ui::path_text(&path)));
+            self.ui.warn(&format!(
+                "left as it is: {}: {why}",
+                crate::ui::path_text(&path)
+            ));
         }
     }
 

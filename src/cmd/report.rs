@@ -49,7 +49,11 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
         scope: words::scope(plan.scope),
         steps: plan.steps.iter().map(step).collect(),
         session_steps: plan.session.iter().map(session_step).collect(),
-        unchanged: plan.equal.iter().map(|p| PathOut::new(p.as_path())).collect(),
+        unchanged: plan
+            .equal
+            .iter()
+            .map(|p| PathOut::new(p.as_path()))
+            .collect(),
         conflicts: plan
             .conflicts
             .iter()
@@ -77,7 +81,11 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
                 before_turn: *b,
             })
             .collect(),
-        unsure: plan.unsure.iter().map(|p| PathOut::new(p.as_path())).collect(),
+        unsure: plan
+            .unsure
+            .iter()
+            .map(|p| PathOut::new(p.as_path()))
+            .collect(),
         gaps: plan.gaps.iter().map(gap_out).collect(),
         resume,
     }
@@ -125,7 +133,9 @@ fn step(step: &Step) -> StepOut {
     });
     let after = match &step.make {
         Make::Absent(_) => None,
-        Make::File { sha256, len, mode, .. } => Some(FilePrint {
+        Make::File {
+            sha256, len, mode, ..
+        } => Some(FilePrint {
             len: *len,
             sha256: crate::ops::hex(sha256),
             mode: *mode,
@@ -181,7 +191,10 @@ pub fn text(plan: &Plan, style: Style) -> String {
         let what = match &s.make {
             SessionMake::Truncate { keep } => {
                 let gone = s.expect.len.unwrap_or(0).saturating_sub(*keep);
-                format!("cut    {} (keeps {keep} bytes, {gone} go to the journal)", path_text(&s.path))
+                format!(
+                    "cut    {} (keeps {keep} bytes, {gone} go to the journal)",
+                    path_text(&s.path)
+                )
             }
             SessionMake::Extend(_) => format!("extend {}", path_text(&s.path)),
             SessionMake::Write(_) => format!("write  {}", path_text(&s.path)),
@@ -191,11 +204,19 @@ pub fn text(plan: &Plan, style: Style) -> String {
     }
     for (path, a, b) in &plan.outside {
         let what = format!("also takes back a change made outside between turns {a} and {b}");
-        line(format!("  {} {}: {what}", style.paint(Paint::Warning, "note  "), path_text(path.as_path())));
+        line(format!(
+            "  {} {}: {what}",
+            style.paint(Paint::Warning, "note  "),
+            path_text(path.as_path())
+        ));
     }
     for path in &plan.unsure {
         let what = "it is not known what the agent left there";
-        line(format!("  {} {}: {what}", style.paint(Paint::Warning, "note  "), path_text(path.as_path())));
+        line(format!(
+            "  {} {}: {what}",
+            style.paint(Paint::Warning, "note  "),
+            path_text(path.as_path())
+        ));
     }
     for c in &plan.conflicts {
         line(format!(
@@ -237,8 +258,18 @@ pub fn gaps(plan: &Plan) -> String {
 #[must_use]
 pub fn headline(plan: &Plan) -> String {
     let files = count(plan.steps.len(), "file", "files");
-    let talk = if plan.session.is_empty() { "" } else { " and the conversation" };
-    let first = plan.point.prompt.trim_start().lines().next().unwrap_or_default();
+    let talk = if plan.session.is_empty() {
+        ""
+    } else {
+        " and the conversation"
+    };
+    let first = plan
+        .point
+        .prompt
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or_default();
     let first: String = first.chars().take(60).collect();
     let point = format!("before turn {} ({})", plan.point.turn, sanitise(&first));
     match &plan.act {
@@ -247,6 +278,8 @@ pub fn headline(plan: &Plan) -> String {
         }
         Act::Restore => format!("{files}{talk} to {point}"),
         Act::Undo(of) => format!("{files}{talk} to what they were before operation {of}"),
-        Act::Redo(of) => format!("{files}{talk} to what they were after the operation that {of} took back"),
+        Act::Redo(of) => {
+            format!("{files}{talk} to what they were after the operation that {of} took back")
+        }
     }
 }

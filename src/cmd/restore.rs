@@ -26,11 +26,18 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
     free(ctx, args)?;
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
-    let paths: Vec<_> = args.paths.iter().map(|p| p.clone().into_os_string()).collect();
+    let paths: Vec<_> = args
+        .paths
+        .iter()
+        .map(|p| p.clone().into_os_string())
+        .collect();
     let only = decide::Only::new(root.path(), &ctx.env.cwd, &paths)?;
     if !only.everything() && args.scope.conversation() {
-        return Err(Error::new(Kind::Usage, "a conversation cannot go back for some paths only")
-            .hint("`--scope code -- PATH…` takes back files"));
+        return Err(Error::new(
+            Kind::Usage,
+            "a conversation cannot go back for some paths only",
+        )
+        .hint("`--scope code -- PATH…` takes back files"));
     }
     alive(ctx, &read, args)?;
     let timeline = if args.scope.code() {
@@ -70,7 +77,10 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
 
 /// What the flags say of asking and telling.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one switch of the command line"
+)]
 pub struct Ask {
     /// Do not ask.
     pub yes: bool,
@@ -90,10 +100,11 @@ pub fn may_ask(ctx: &Context<'_>, said: bool) -> Result<()> {
     if said || (ctx.env.interactive && !ctx.json()) {
         return Ok(());
     }
-    Err(
-        Error::new(Kind::Usage, "there is no terminal to ask for a confirmation")
-            .hint("add `--yes` to do it, or `--dry-run` to see what would be done"),
+    Err(Error::new(
+        Kind::Usage,
+        "there is no terminal to ask for a confirmation",
     )
+    .hint("add `--yes` to do it, or `--dry-run` to see what would be done"))
 }
 
 /// A live agent would write its own idea of the conversation over ours. Files are another matter: people restore them
@@ -111,10 +122,15 @@ fn alive(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Result<()> 
         return Ok(());
     }
     if args.force {
-        ctx.ui.warn(&format!("{title} is at work on this session: {}", alive.sign));
+        ctx.ui.warn(&format!(
+            "{title} is at work on this session: {}",
+            alive.sign
+        ));
         return Ok(());
     }
-    let pid = alive.pid.map_or(String::new(), |p| format!(" (process {p})"));
+    let pid = alive
+        .pid
+        .map_or(String::new(), |p| format!(" (process {p})"));
     Err(Error::new(
         Kind::Busy,
         format!("{title} is at work on this session{pid}: {}", alive.sign),
@@ -192,7 +208,8 @@ fn unchanged(
             let text = report::text(plan, ctx.ui.style());
             ctx.print(&text)?;
         }
-        ctx.ui.say("nothing to do: all is as it should be, as far as it is known");
+        ctx.ui
+            .say("nothing to do: all is as it should be, as far as it is known");
         tell_gaps(ctx, plan);
     }
     Ok(outcome(plan))
@@ -253,7 +270,10 @@ fn hand_back(ctx: &mut Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<
         ctx.print(&format!("{prompt}\n"))?;
     } else if !ctx.json() && args.prompt_out.is_none() {
         let shown = crate::ui::sanitise_lines(prompt);
-        ctx.print(&format!("the prompt of turn {}:\n{shown}\n", plan.point.turn))?;
+        ctx.print(&format!(
+            "the prompt of turn {}:\n{shown}\n",
+            plan.point.turn
+        ))?;
     }
     Ok(())
 }
@@ -264,9 +284,11 @@ fn free(ctx: &Context<'_>, args: &cli::Restore) -> Result<()> {
         return Ok(());
     };
     if std::fs::symlink_metadata(&path).is_ok() {
-        return Err(Error::new(Kind::Usage, "the file for the prompt is there already")
-            .path(path, "left alone")
-            .hint("name a new one with `--prompt-out`"));
+        return Err(
+            Error::new(Kind::Usage, "the file for the prompt is there already")
+                .path(path, "left alone")
+                .hint("name a new one with `--prompt-out`"),
+        );
     }
     Ok(())
 }

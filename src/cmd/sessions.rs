@@ -17,8 +17,10 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
     let agent = args.agent.as_deref();
     if let Some(name) = agent.filter(|a| format::of_agent(a).is_none()) {
         let known: Vec<_> = format::ALL.iter().map(|f| f.agent()).collect();
-        return Err(Error::new(Kind::Usage, format!("no agent is called `{name}`"))
-            .hint(format!("known are: {}", known.join(", "))));
+        return Err(
+            Error::new(Kind::Usage, format!("no agent is called `{name}`"))
+                .hint(format!("known are: {}", known.join(", "))),
+        );
     }
     let found = match (args.all, &ctx.global.workspace) {
         (true, _) => discover::all(ctx.env, agent),
@@ -34,8 +36,10 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if found.is_empty() {
-        ctx.ui.say("no session was recorded in this folder or one above it");
-        ctx.ui.hint("see those of all folders with `rewind sessions --all`");
+        ctx.ui
+            .say("no session was recorded in this folder or one above it");
+        ctx.ui
+            .hint("see those of all folders with `rewind sessions --all`");
         return Ok(Outcome::Done);
     }
     let text = table(ctx, &found).text(ctx.ui.style(), ctx.ui.width());
@@ -52,7 +56,11 @@ fn table(ctx: &Context<'_>, found: &[Found]) -> Table {
         Column::Fitted("first prompt"),
     ]);
     for f in found {
-        let root = f.card.root.as_deref().map_or("?".into(), |r| r.to_string_lossy());
+        let root = f
+            .card
+            .root
+            .as_deref()
+            .map_or("?".into(), |r| r.to_string_lossy());
         let first = f.card.prompt.as_deref().and_then(|p| p.lines().next());
         table.row([
             Cell::painted(&f.card.id, Paint::Place),
@@ -71,7 +79,11 @@ fn row(f: &Found) -> SessionRow {
             agent: f.format.agent().to_owned(),
             id: f.card.id.clone(),
             path: PathOut::new(&f.path),
-            workspace: f.card.root.as_deref().map(|r| r.to_string_lossy().into_owned()),
+            workspace: f
+                .card
+                .root
+                .as_deref()
+                .map(|r| r.to_string_lossy().into_owned()),
         },
         prompt: f.card.prompt.clone(),
         started: f.card.at.map(json::time),

@@ -5,8 +5,8 @@ use super::{Context, Outcome};
 use crate::cli;
 use crate::error::Result;
 use crate::model::point::{OnConflict, Scope};
-use crate::ops::{FileKind, Root, decide};
 use crate::ops::plan::{Make, Plan, Step};
+use crate::ops::{FileKind, Root, decide};
 use crate::ui::diff::{self, Side};
 use crate::ui::sanitise_lines;
 
@@ -70,10 +70,7 @@ fn diff_of(step: &Step, root: &Root, ctx: &Context<'_>) -> String {
     let old = match step.expect.kind {
         FileKind::Absent => Ok(None),
         _ if step.expect.len > SHOWN => Err(format!("{} bytes", step.expect.len)),
-        _ => root
-            .read(&step.path)
-            .map(Some)
-            .map_err(|e| e.to_string()),
+        _ => root.read(&step.path).map(Some).map_err(|e| e.to_string()),
     };
     let new = match &step.make {
         Make::Mode(_) => old.clone(),

@@ -62,8 +62,11 @@ fn newest(journal: &Journal, way: Way) -> Result<String> {
         Way::Redo => (journal.redo_target()?, "redo"),
     };
     target.map(|o| o.id).ok_or_else(|| {
-        Error::new(Kind::NotFound, format!("there is nothing to {word} in this folder"))
-            .hint("`rewind log` lists what was done here")
+        Error::new(
+            Kind::NotFound,
+            format!("there is nothing to {word} in this folder"),
+        )
+        .hint("`rewind log` lists what was done here")
     })
 }
 

@@ -76,16 +76,27 @@ pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTree
     for m in tie(session, checkpoints) {
         let Some(turn) = m.turn else { continue };
         for snapshot in &m.checkpoint.files {
-            let touched = touched(session, &snapshot.path.path, &snapshot.before, Source::Ckpt, &Change::Opaque);
+            let touched = touched(
+                session,
+                &snapshot.path.path,
+                &snapshot.before,
+                Source::Ckpt,
+                &Change::Opaque,
+            );
             let of_turn = files.entry(turn).or_default();
             of_turn.entry(touched.path.clone()).or_insert(touched);
         }
-        let gaps = m.checkpoint.gaps.iter().map(|(kind, detail)| (*kind, detail.clone()));
-        let damaged = m
+        let gaps = m
             .checkpoint
-            .damaged
-            .is_some()
-            .then(|| (GapKind::Checkpoint, "its checkpoint cannot be read".to_owned()));
+            .gaps
+            .iter()
+            .map(|(kind, detail)| (*kind, detail.clone()));
+        let damaged = m.checkpoint.damaged.is_some().then(|| {
+            (
+                GapKind::Checkpoint,
+                "its checkpoint cannot be read".to_owned(),
+            )
+        });
         for (kind, detail) in gaps.chain(damaged) {
             let gap = Gap { turn, kind, detail };
             out.entry(turn).or_default().gaps.push(gap);

@@ -7,9 +7,7 @@ use std::collections::HashMap;
 use super::change;
 use super::contents::{self, is_plain, load};
 use crate::fsx::tree::{FileKind, Root, SafePath};
-use crate::model::edit::{
-    Change, Content, Edit, Fidelity, Payload, Reason, RecordedPath, State,
-};
+use crate::model::edit::{Change, Content, Edit, Fidelity, Payload, Reason, RecordedPath, State};
 use crate::model::session::Session;
 
 /// The edits of a session from one turn on, each with the path that it changed below the root.
@@ -123,7 +121,11 @@ impl<'a> Chains<'a> {
         match &edit.change {
             Change::Opaque => {
                 let first = undo.is_empty();
-                return Err(if first { why.clone() } else { Reason::NotReversible });
+                return Err(if first {
+                    why.clone()
+                } else {
+                    Reason::NotReversible
+                });
             }
             Change::MovedFrom(..) => return Err(why.clone()),
             Change::MovedTo(to, inner) => {

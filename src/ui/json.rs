@@ -366,7 +366,8 @@ impl ErrorOut {
 #[must_use]
 pub fn text(value: &impl Serialize) -> String {
     // Our own types hold nothing that JSON cannot: no maps with keys that are no text, no failing serialisers.
-    serde_json::to_string(value).unwrap_or_else(|e| format!("{{\"schema\":\"rewind.error/1\",\"message\":\"{e}\"}}"))
+    serde_json::to_string(value)
+        .unwrap_or_else(|e| format!("{{\"schema\":\"rewind.error/1\",\"message\":\"{e}\"}}"))
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -390,7 +391,13 @@ mod tests {
 
     #[test]
     fn bytes_are_base64() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+        ] {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
     }

@@ -24,6 +24,8 @@ fn env(home: &Path) -> Env {
         interactive: false,
         tty: false,
         columns: None,
+        pid: 1,
+        crash: None,
     }
 }
 

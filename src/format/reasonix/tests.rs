@@ -43,6 +43,8 @@ fn env() -> Env {
         interactive: false,
         tty: false,
         columns: None,
+        pid: 1,
+        crash: None,
     }
 }
 
