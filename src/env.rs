@@ -45,7 +45,7 @@ impl Env {
         let out = console::Term::stdout();
         Ok(Self {
             cwd: std::env::current_dir()?,
-            now: Utc::now(),
+            now: now(&vars),
             pid: std::process::id(),
             crash: std::env::var("REWIND_CRASH_AT").ok(),
             interactive: term.is_term() && std::io::IsTerminal::is_terminal(&std::io::stdin()),
@@ -100,6 +100,16 @@ fn state(vars: &BTreeMap<OsString, OsString>, home: Option<&Path>) -> Option<Pat
             .unwrap_or_else(|| dirs.data_local_dir())
             .to_path_buf(),
     )
+}
+
+/// The clock; a test build takes `REWIND_NOW` instead, so that ages are the same in every run.
+fn now(vars: &BTreeMap<OsString, OsString>) -> DateTime<Utc> {
+    let told = vars
+        .get(OsStr::new("REWIND_NOW"))
+        .filter(|_| cfg!(feature = "crashpoints"))
+        .and_then(|v| v.to_str())
+        .and_then(|v| DateTime::parse_from_rfc3339(v).ok());
+    told.map_or_else(Utc::now, |t| t.to_utc())
 }
 
 /// The width: `COLUMNS` where it is a number, else what the terminal says.

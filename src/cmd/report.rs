@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::list::gap_out;
 use super::words;
-use crate::ops::plan::{Act, Make, Plan, SessionMake, SessionStep, Step};
+use crate::ops::plan::{Act, Conflict, Make, Missing, Plan, SessionMake, SessionStep, Step};
 use crate::ui::json::{
     FilePrint, OutsideOut, PathNote, PathOut, Rewind, SessionOut, SessionStepOut, StepOut,
 };
@@ -54,33 +54,9 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
             .iter()
             .map(|p| PathOut::new(p.as_path()))
             .collect(),
-        conflicts: plan
-            .conflicts
-            .iter()
-            .map(|c| PathNote {
-                path: PathOut::new(c.path.as_path()),
-                reason: words::conflict(c.why).to_owned(),
-                turn: None,
-            })
-            .collect(),
-        missing: plan
-            .missing
-            .iter()
-            .map(|m| PathNote {
-                path: PathOut::new(&m.path),
-                reason: words::reason(&m.reason),
-                turn: Some(m.turn),
-            })
-            .collect(),
-        outside: plan
-            .outside
-            .iter()
-            .map(|(p, a, b)| OutsideOut {
-                path: PathOut::new(p.as_path()),
-                after_turn: *a,
-                before_turn: *b,
-            })
-            .collect(),
+        conflicts: conflicts(plan),
+        missing: missing(plan),
+        outside: outside(plan),
         unsure: plan
             .unsure
             .iter()
@@ -89,6 +65,35 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
         gaps: plan.gaps.iter().map(gap_out).collect(),
         resume,
     }
+}
+
+fn conflicts(plan: &Plan) -> Vec<PathNote> {
+    let note = |c: &Conflict| PathNote {
+        path: PathOut::new(c.path.as_path()),
+        reason: words::conflict(c.why).to_owned(),
+        turn: None,
+    };
+    plan.conflicts.iter().map(note).collect()
+}
+
+fn missing(plan: &Plan) -> Vec<PathNote> {
+    let note = |m: &Missing| PathNote {
+        path: PathOut::new(&m.path),
+        reason: words::reason(&m.reason),
+        turn: Some(m.turn),
+    };
+    plan.missing.iter().map(note).collect()
+}
+
+fn outside(plan: &Plan) -> Vec<OutsideOut> {
+    plan.outside
+        .iter()
+        .map(|(path, before, after)| OutsideOut {
+            path: PathOut::new(path.as_path()),
+            after_turn: *before,
+            before_turn: *after,
+        })
+        .collect()
 }
 
 fn status(plan: &Plan, stage: &Stage) -> &'static str {

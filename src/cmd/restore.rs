@@ -77,10 +77,6 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
 
 /// What the flags say of asking and telling.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is one switch of the command line"
-)]
 pub struct Ask {
     /// Do not ask.
     pub yes: bool,

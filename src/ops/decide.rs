@@ -96,7 +96,7 @@ pub fn restore(
         since: session.turn(plan.point.turn).and_then(|t| t.at),
         plan: &mut plan,
     };
-    for story in timeline.stories {
+    for story in &timeline.stories {
         if only.takes(story.path.as_path()) {
             decide.story(story);
         }
@@ -121,8 +121,8 @@ struct Decide<'a> {
 }
 
 impl Decide<'_> {
-    fn story(&mut self, story: Story) {
-        if let Some(reason) = self.out_of_reach(&story) {
+    fn story(&mut self, story: &Story) {
+        if let Some(reason) = out_of_reach(story) {
             self.plan.missing.push(Missing {
                 path: story.path.as_path().to_path_buf(),
                 reason,
@@ -136,18 +136,8 @@ impl Decide<'_> {
                 reason: reason.clone(),
                 turn: story.turn,
             }),
-            Prior::Absent => self.absent(&story),
-            Prior::Bytes(image) => self.file(&story, image),
-        }
-    }
-
-    /// What is no plain file with one name is never replaced, whatever the record says.
-    fn out_of_reach(&self, story: &Story) -> Option<Reason> {
-        match story.now.print.kind {
-            FileKind::Absent => None,
-            FileKind::File if story.now.nlink > 1 => Some(Reason::HardLink),
-            FileKind::File => None,
-            FileKind::Dir | FileKind::Link | FileKind::Other => Some(Reason::NotAFile),
+            Prior::Absent => self.absent(story),
+            Prior::Bytes(image) => self.file(story, image),
         }
     }
 
@@ -297,6 +287,15 @@ impl Decide<'_> {
                     .is_ok_and(|l| l.born.is_some_and(|b| b >= since))
             })
             .collect()
+    }
+}
+
+/// What is no plain file with one name is never replaced, whatever the record says.
+fn out_of_reach(story: &Story) -> Option<Reason> {
+    match story.now.print.kind {
+        FileKind::File if story.now.nlink > 1 => Some(Reason::HardLink),
+        FileKind::Absent | FileKind::File => None,
+        FileKind::Dir | FileKind::Link | FileKind::Other => Some(Reason::NotAFile),
     }
 }
 

@@ -80,10 +80,10 @@ fn by_prompt(session: &Session, matched: &mut [Matched<'_>]) {
             .filter(|t| within(t.no) && same_prompt(&t.prompt, prompt))
             .count();
         // As many checkpoints as turns with this prompt: the order tells which is which.
-        if alone || twins == count {
-            if let Some(m) = matched.get_mut(index) {
-                m.turn = first;
-            }
+        if (alone || twins == count)
+            && let Some(m) = matched.get_mut(index)
+        {
+            m.turn = first;
         }
     }
 }

@@ -428,13 +428,14 @@ impl Teller<'_> {
 
     fn differs(&self, left: &Left, next: &Known) -> bool {
         match (left, self.mark(next)) {
-            (Left::Unknown, _) | (_, Left::Unknown) => false,
-            (Left::Absent, Left::Absent) => false,
+            // With one side's text and the other's bytes there is nothing to compare without the bytes.
+            (Left::Unknown, _)
+            | (_, Left::Unknown)
+            | (Left::Absent, Left::Absent)
+            | (Left::Bytes(_), Left::Text(_)) => false,
             (Left::Absent, _) | (_, Left::Absent) => true,
             (Left::Bytes(a), Left::Bytes(b)) | (Left::Text(a), Left::Text(b)) => *a != b,
             (Left::Text(a), Left::Bytes(_)) => self.text_of(next).is_some_and(|b| *a != b),
-            // The bytes are known, of the next state only its text: nothing to compare without the bytes.
-            (Left::Bytes(_), Left::Text(_)) => false,
         }
     }
 

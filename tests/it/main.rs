@@ -10,7 +10,9 @@
 mod env;
 mod fixtures;
 mod layers;
+mod restore;
 mod source;
+mod story;
 
 use std::collections::BTreeSet;
 use std::path::Path;

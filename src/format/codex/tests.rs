@@ -1,3 +1,5 @@
+//! The rules on composed lines, and the recorded rollouts of the shared corpus.
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;

@@ -1,3 +1,5 @@
+//! Paths that lie, and what stands where a file should be.
+
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;

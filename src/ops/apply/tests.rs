@@ -1,1 +1,1 @@
-
+//! Kills, failures and meddling at every change that the engine makes.

@@ -1,1 +1,1 @@
-
+//! The log with cut and garbage lines, and the undo stack.

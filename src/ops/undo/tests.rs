@@ -1,1 +1,1 @@
-
+//! Taking back, again and again, and what was changed in between.
