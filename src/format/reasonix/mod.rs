@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use message::clean_prompt;
 
+use self::values::{Cut, Flow, Piece};
 use super::json::Value;
 use super::{Alive, Card, Format, Head, Trouble};
 use crate::env::Env;
@@ -53,14 +54,15 @@ impl Format for Reasonix {
         }
         let named_otherwise = head.path.extension().is_some_and(|e| e == "jsonl")
             && !names::is_transcript(&head.path);
-        if named_otherwise || !head.records().all(|r| is_message(&r)) {
+        if named_otherwise {
             return false;
         }
-        let empty = head.records().next().is_none();
-        if empty && !head.bytes().iter().all(|b| super::lead_byte(*b)) {
-            return false;
+        match look(head) {
+            Seen::Other => false,
+            Seen::Own => true,
+            Seen::Messages => has_sidecars(&head.path, Emptiness::Filled),
+            Seen::Nothing => has_sidecars(&head.path, Emptiness::Empty),
         }
-        head.records().any(|r| is_own(&r)) || has_sidecars(&head.path, empty)
     }
 
     fn places(&self, env: &Env, workspace: Option<&Path>) -> Vec<PathBuf> {
@@ -198,6 +200,54 @@ fn is_message(record: &Value<'_>) -> bool {
     ) && !FOREIGN.iter().any(|key| record.member(key).is_some())
 }
 
+/// What the head of a file holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// Nothing at all.
+    Nothing,
+    /// Messages that may be of anyone.
+    Messages,
+    /// Messages that only Reasonix writes.
+    Own,
+    /// Something else.
+    Other,
+}
+
+/// Looks at the values of a head: they need not be lines, so its records may be halves of them.
+fn look(head: &Head) -> Seen {
+    let mut seen = Seen::Nothing;
+    let mut one = |value: Value<'_>| {
+        if !is_message(&value) {
+            seen = Seen::Other;
+        } else if is_own(&value) {
+            seen = Seen::Own;
+        } else if seen == Seen::Nothing {
+            seen = Seen::Messages;
+        }
+        if seen == Seen::Other {
+            Flow::Stop
+        } else {
+            Flow::On
+        }
+    };
+    values::stream_bytes(head.bytes(), Cut::Values, &mut |piece| match piece {
+        Piece::Item(raw) => raw.bytes.and_then(Value::of).map_or(Flow::On, &mut one),
+        // The last one goes on behind the head; a message tells its role first.
+        Piece::Torn(at) => {
+            let rest = usize::try_from(at)
+                .ok()
+                .and_then(|at| head.bytes().get(at..));
+            rest.map_or(Flow::On, |r| one(Value::head(r)))
+        }
+        Piece::Record(..) | Piece::Bad(_) => Flow::On,
+    });
+    let blank = head.bytes().iter().all(|b| super::lead_byte(*b));
+    match seen {
+        Seen::Nothing if !blank => Seen::Other,
+        seen => seen,
+    }
+}
+
 /// Whether a message has what only Reasonix writes. Plain role and content say nothing.
 fn is_own(record: &Value<'_>) -> bool {
     let number = |key: &str| record.get(key).is_some_and(|v| v.u64().is_some());
@@ -221,11 +271,19 @@ fn is_flat_call(call: &Value<'_>) -> bool {
     text("name") && text("arguments") && call.get("function").is_none()
 }
 
+/// Whether a file holds a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Emptiness {
+    Empty,
+    Filled,
+}
+
 /// Whether files of Reasonix stand beside the session. An empty file is told by an event log only: anything may be empty.
-fn has_sidecars(path: &Path, empty: bool) -> bool {
+fn has_sidecars(path: &Path, file: Emptiness) -> bool {
     let log = names::beside(path, ".events.jsonl");
     if Head::read(&log).is_ok_and(|h| h.records().next().is_some_and(|r| is_log_record(&r))) {
         return true;
     }
-    !empty && (meta::path(path).is_file() || names::beside(path, ".ckpt").is_dir())
+    file == Emptiness::Filled
+        && (meta::path(path).is_file() || names::beside(path, ".ckpt").is_dir())
 }

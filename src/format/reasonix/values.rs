@@ -115,6 +115,14 @@ struct State {
     rest: Vec<u8>,
 }
 
+/// Streams bytes that are at hand: the head of a file.
+pub(super) fn stream_bytes(bytes: &[u8], cut: Cut, take: &mut dyn FnMut(Piece<'_>) -> Flow) {
+    let mut state = State::new(cut, 0);
+    if state.feed(bytes, take) == Flow::On && state.depth > 0 {
+        take(Piece::Torn(state.value_at));
+    }
+}
+
 #[derive(Default)]
 struct Item {
     open: bool,
