@@ -137,9 +137,7 @@ fn part(bytes: &[u8], start: u64) -> Part {
         start,
         ..Part::default()
     };
-    let Some(message) = Value::of(bytes) else {
-        return out;
-    };
+    let message = Value::head(bytes);
     let role = message.get("role");
     if role.is_some_and(|r| r.is_str("tool")) {
         out.answer = answer(&message);
@@ -153,13 +151,17 @@ fn part(bytes: &[u8], start: u64) -> Part {
 
 fn answer(message: &Value<'_>) -> Option<(String, Outcome)> {
     let id = message.get("tool_call_id")?.text()?.into_owned();
-    let content = message.get("content").and_then(|c| c.text());
-    let words = content.as_deref().unwrap_or_default().trim_start();
+    // The first bytes of the token are enough, and a result may be long.
+    let content = message.get("content").map_or(&b""[..], |c| c.raw());
+    let words = content
+        .strip_prefix(b"\"")
+        .unwrap_or(content)
+        .trim_ascii_start();
     let outcome = if message.get("tool_failure").is_some() {
         Outcome::Failed
     } else if words
         .get(..5)
-        .is_some_and(|w| w.eq_ignore_ascii_case("error"))
+        .is_some_and(|w| w.eq_ignore_ascii_case(b"error"))
     {
         Outcome::Doubtful
     } else {

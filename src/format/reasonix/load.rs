@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::log::{self, Stopped, is_json};
 use super::names;
 use super::values::{self, Cut, Flow, Piece, Raw};
+use crate::format::json::Value;
 use crate::format::{Trouble, lines};
 use crate::model::session::{FileNo, Oddity, Warnings};
 
@@ -123,7 +124,7 @@ fn run<M>(
     values::stream(path, start, Cut::Values, &mut |piece| match piece {
         Piece::Item(raw) => {
             let (bytes, s) = (raw.bytes, raw.start);
-            let sound = bytes.is_none_or(is_json);
+            let sound = bytes.is_none_or(|b| !worth_checking(b) || is_json(b));
             if bytes.is_none() {
                 warnings.add(Oddity::HugeLine, FileNo(0), s);
             }
@@ -149,6 +150,14 @@ fn run<M>(
         }
     })?;
     Ok(broken)
+}
+
+/// A value that has lines in it may be a torn one with others inside; a prompt is what the conversation may be cut at.
+/// The rest, most of a session, is only passed.
+fn worth_checking(bytes: &[u8]) -> bool {
+    // The role comes first, so no more than the head is looked at.
+    let role = || Value::head(bytes).get("role");
+    memchr::memchr(b'\n', bytes).is_some() || role().is_none_or(|r| r.is_str("user"))
 }
 
 /// The offset behind the line that holds this offset; `None` when the file ends in it.

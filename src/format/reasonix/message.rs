@@ -35,10 +35,12 @@ impl Message {
             end: raw.end,
             ..Self::default()
         };
-        let Some(value) = raw.bytes.and_then(Value::of) else {
+        let Some(bytes) = raw.bytes else {
             return out;
         };
-        out.interrupted = value.get("interrupted_turn").is_some();
+        // Most messages are left at their role; this key stands at their end, if at all.
+        out.interrupted = memchr::memmem::find(bytes, b"\"interrupted_turn\":").is_some();
+        let value = Value::head(bytes);
         if value.get("role").is_some_and(|r| r.is_str("user")) {
             out.at = made_at(&value);
             out.prompt = prompt(&value);

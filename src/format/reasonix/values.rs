@@ -200,22 +200,30 @@ impl State {
 
     /// Bytes inside a string, up to its end. A raw newline cannot be in one: the value was torn there.
     fn in_string(&mut self, rest: &[u8], take: &mut dyn FnMut(Piece<'_>) -> Flow) -> (Flow, usize) {
-        if self.within == Within::Escape {
-            self.within = Within::String;
-            self.keep(rest.get(..1).unwrap_or_default());
-            return (Flow::On, 1);
+        // All that is of the string is kept at once: texts of code have an escape every few bytes.
+        let mut used = usize::from(self.within == Within::Escape);
+        self.within = Within::String;
+        loop {
+            let Some(hit) = rest
+                .get(used..)
+                .and_then(|r| memchr::memchr3(b'"', b'\\', b'\n', r))
+            else {
+                if used > rest.len() {
+                    self.within = Within::Escape;
+                }
+                self.keep(rest);
+                return (Flow::On, rest.len());
+            };
+            used += hit;
+            match rest.get(used) {
+                Some(b'\\') => used += 2,
+                Some(b'"') => break,
+                _ => return (self.broken(take), used),
+            }
         }
-        let Some(hit) = memchr::memchr3(b'"', b'\\', b'\n', rest) else {
-            self.keep(rest);
-            return (Flow::On, rest.len());
-        };
-        match rest.get(hit) {
-            Some(b'"') => self.within = Within::Structure,
-            Some(b'\\') => self.within = Within::Escape,
-            _ => return (self.broken(take), hit),
-        }
-        self.keep(rest.get(..=hit).unwrap_or_default());
-        (Flow::On, hit + 1)
+        self.within = Within::Structure;
+        self.keep(rest.get(..=used).unwrap_or_default());
+        (Flow::On, used + 1)
     }
 
     fn broken(&mut self, take: &mut dyn FnMut(Piece<'_>) -> Flow) -> Flow {
