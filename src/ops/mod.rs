@@ -5,3 +5,6 @@ pub mod journal;
 pub mod plan;
 pub mod recover;
 pub mod undo;
+
+#[cfg(test)]
+pub(crate) mod world;
