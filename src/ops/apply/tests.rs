@@ -519,40 +519,6 @@ fn an_empty_restore_makes_nothing() {
 }
 
 #[test]
-fn a_full_disk_changes_nothing() {
-    let dir = fast();
-    let at = dir.path().join("small");
-    std::fs::create_dir(&at).unwrap();
-    let mount = |args: &[&str]| {
-        let mut command = std::process::Command::new(args[0]);
-        command
-            .args(&args[1..])
-            .arg(&at)
-            .output()
-            .is_ok_and(|o| o.status.success())
-    };
-    if !mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]) {
-        eprintln!("skipped: no file system can be mounted here");
-        return;
-    }
-    let w = World::in_folders(tempfile::tempdir_in(&at).unwrap(), fast());
-    w.write("w/a", &[1; 300_000], 0o644);
-    w.write("w/b", &[2; 300_000], 0o644);
-    let before = w.tree();
-    let steps = vec![
-        w.step("a", World::file(&[3; 300_000], None)),
-        w.step("b", World::file(&[4; 300_000], None)),
-    ];
-    let e = w.apply(&w.plan(steps, vec![])).unwrap_err();
-    let same = w.tree() == before;
-    w.assert_tidy("full");
-    drop(w);
-    assert!(mount(&["umount"]));
-    assert_eq!(e.kind, Kind::Storage);
-    assert!(same && e.paths.len() == 1);
-}
-
-#[test]
 fn thousands_of_files_go_through() {
     let w = World::new();
     let mut steps = Vec::new();
