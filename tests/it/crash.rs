@@ -185,7 +185,8 @@ fn assert_whole(dir: &Path, before: &Tree, after: &Tree, when: &str) {
             let name = name.unwrap().file_name();
             assert!(
                 !name.to_string_lossy().ends_with(".tmp"),
-                "{when}: {name:?}"
+                "{when}: {}",
+                name.display()
             );
         }
     }

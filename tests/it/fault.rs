@@ -1,6 +1,7 @@
 //! A disk that is really full.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::path::Path;
 use std::process::Command;
@@ -101,7 +102,7 @@ fn a_full_disk_changes_nothing() {
             now: DateTime::UNIX_EPOCH,
             id: "op",
         };
-        let e = apply(&plan(&root, &["a", "b"], &[b'n'; 300_000]), &ctx).unwrap_err();
+        let e = apply(&plan(&root, &["a", "b"], &vec![b'n'; 300_000]), &ctx).unwrap_err();
         assert_eq!((e.kind, e.paths.len()), (Kind::Storage, 1));
         assert_eq!(e.changed, "nothing was changed");
         let names: Vec<_> = std::fs::read_dir(&work)
