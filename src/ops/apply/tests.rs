@@ -180,6 +180,78 @@ fn two_failures_in_a_row_are_recovered_by_the_next_run() {
     }
 }
 
+/// A disk that fails at one change, and at a later one or from there on.
+struct Twice {
+    at: usize,
+    then: std::ops::Range<usize>,
+    asked: AtomicUsize,
+}
+
+impl Disk for Twice {
+    fn ask(&self, _op: Op) -> Verdict {
+        let nth = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        if nth == self.at || self.then.contains(&nth) {
+            return Verdict::Fail(Errno::IO.into());
+        }
+        Verdict::Go
+    }
+}
+
+#[test]
+fn a_closing_line_that_landed_and_failed_does_not_hide_a_mix() {
+    let after = after_full_plan();
+    let count = Faulty::dead_from(usize::MAX);
+    let w = World::filled();
+    w.apply_on(&count, &w.full_plan()).unwrap();
+    // The last change of all makes `committed` durable: the line is there, and the run is told that it failed.
+    let last = count.asked();
+    for more in 1..200 {
+        let w = World::filled();
+        let before = w.tree();
+        let disk = Twice {
+            at: last,
+            then: last + more..last + more + 1,
+            asked: AtomicUsize::new(0),
+        };
+        w.apply_on(&disk, &w.full_plan()).unwrap_err();
+        drop(w.recover().unwrap());
+        let now = w.tree();
+        assert!(now == before || now == after, "then at {more}");
+        w.assert_tidy("closed");
+        if disk.asked.load(Ordering::SeqCst) < last + more {
+            assert_eq!(now, before);
+            return;
+        }
+    }
+}
+
+#[test]
+fn putting_back_may_be_killed_too() {
+    let after = after_full_plan();
+    let count = Faulty::dead_from(usize::MAX);
+    let w = World::filled();
+    w.apply_on(&count, &w.full_plan()).unwrap();
+    for at in (1..=count.asked()).rev().step_by(5) {
+        for more in (1..).step_by(3) {
+            let w = World::filled();
+            let before = w.tree();
+            let disk = Twice {
+                at,
+                then: at + more..usize::MAX,
+                asked: AtomicUsize::new(0),
+            };
+            let done = w.apply_on(&disk, &w.full_plan());
+            drop(w.recover().unwrap());
+            let now = w.tree();
+            assert!(now == before || now == after, "{at}, {more}: {done:?}");
+            w.assert_tidy("put back");
+            if disk.asked.load(Ordering::SeqCst) < at + more {
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 fn saved_bytes_are_copied_to_another_file_system() {
     let (memory, disk) = (fast(), tempfile::tempdir().unwrap());
