@@ -249,9 +249,12 @@ impl Decide<'_> {
             Left::Unknown => None,
             Left::Absent => Some(now.kind == FileKind::Absent),
             Left::Bytes(sha) => Some(now.kind == FileKind::File && now.sha256 == hash::hex(sha)),
-            Left::Text(sha) => {
+            Left::Text { as_is, plain: sha } => {
                 if now.kind != FileKind::File {
                     return Some(false);
+                }
+                if now.sha256 == hash::hex(as_is) {
+                    return Some(true);
                 }
                 let bytes = self.root.read(&story.path).ok()?;
                 Some(hash::of_bytes(&plain(&bytes)) == *sha)

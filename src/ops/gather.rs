@@ -138,13 +138,7 @@ impl Read {
     pub fn timeline(&self, root: &Root, from: u32, env: &Env) -> Result<Timeline, Error> {
         let calls = self.calls(from, env)?;
         let checkpoints = self.checkpoints()?;
-        Ok(timeline::join(
-            &self.session,
-            root,
-            &calls,
-            &checkpoints,
-            from,
-        ))
+        timeline::join(&self.session, root, &calls, &checkpoints, from)
     }
 
     /// The point before a turn.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::change;
-use super::contents::{self, is_plain, load};
+use super::contents::{self, Contents, is_plain};
 use crate::fsx::tree::{FileKind, Root, SafePath};
 use crate::model::edit::{Change, Content, Edit, Fidelity, Payload, Reason, RecordedPath, State};
 use crate::model::session::Session;
@@ -14,6 +14,7 @@ use crate::model::session::Session;
 pub struct Chains<'a> {
     session: &'a Session,
     root: &'a Root,
+    contents: &'a Contents<'a>,
     edits: Vec<(&'a Edit, SafePath)>,
     /// Per path, the indexes of its edits, oldest first.
     of_path: HashMap<SafePath, Vec<usize>>,
@@ -33,7 +34,12 @@ pub enum Known {
 impl<'a> Chains<'a> {
     /// Takes edits whose paths are resolved, oldest first.
     #[must_use]
-    pub fn new(session: &'a Session, root: &'a Root, edits: Vec<(&'a Edit, SafePath)>) -> Self {
+    pub fn new(
+        session: &'a Session,
+        root: &'a Root,
+        contents: &'a Contents<'a>,
+        edits: Vec<(&'a Edit, SafePath)>,
+    ) -> Self {
         let mut of_path: HashMap<SafePath, Vec<usize>> = HashMap::new();
         for (index, (_, path)) in edits.iter().enumerate() {
             of_path.entry(path.clone()).or_default().push(index);
@@ -41,6 +47,7 @@ impl<'a> Chains<'a> {
         Self {
             session,
             root,
+            contents,
             edits,
             of_path,
         }
@@ -176,14 +183,14 @@ impl<'a> Chains<'a> {
     fn apply_undo(&self, base: Known, undo: &[&Change]) -> Result<Known, Reason> {
         let (mut bytes, mut fidelity) = match base {
             Known::Absent => return Err(Reason::NotReversible),
-            Known::Named(c) => (load(self.session, &c)?, c.fidelity),
+            Known::Named(c) => (self.contents.load(&c)?, c.fidelity),
             Known::Worked(b, f) => (b, f),
         };
         for change in undo.iter().rev() {
             if text_only(change) && !is_plain(&bytes) {
                 return Err(Reason::TextOnly);
             }
-            let look = |c: &Content| load(self.session, c).ok();
+            let look = |c: &Content| self.contents.load(c).ok();
             bytes = change::undo(change, &bytes, &look).ok_or(Reason::NotReversible)?;
             if text_only(change) && fidelity == Fidelity::Exact && !is_plain(&bytes) {
                 fidelity = Fidelity::Text;
@@ -223,7 +230,7 @@ impl<'a> Chains<'a> {
     fn apply_redo(&self, base: &Known, redo: &[&Change]) -> Option<Known> {
         let (mut bytes, mut fidelity) = match base {
             Known::Absent => (Vec::new(), Fidelity::Exact),
-            Known::Named(c) => (load(self.session, c).ok()?, c.fidelity),
+            Known::Named(c) => (self.contents.load(c).ok()?, c.fidelity),
             Known::Worked(b, f) => (b.clone(), *f),
         };
         for change in redo.iter().rev() {
@@ -231,7 +238,7 @@ impl<'a> Chains<'a> {
                 bytes = contents::plain(&bytes);
                 fidelity = Fidelity::Text;
             }
-            let look = |c: &Content| load(self.session, c).ok();
+            let look = |c: &Content| self.contents.load(c).ok();
             bytes = change::redo(change, &bytes, &look)?;
         }
         Some(Known::Worked(bytes, fidelity))

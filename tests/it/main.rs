@@ -7,7 +7,9 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod crash;
 mod env;
+mod fault;
 mod fixtures;
 mod layers;
 mod restore;

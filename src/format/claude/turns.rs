@@ -166,9 +166,7 @@ impl Visit for Pass {
     }
 
     fn take(&mut self, record: &[u8], at: u64) {
-        let Some(value) = Value::of(record) else {
-            return;
-        };
+        let value = Value::head(record);
         if self.root.is_none() {
             self.root = text(&value, "cwd").map(PathBuf::from);
         }

@@ -3,7 +3,8 @@
 //! `committing`; change the names; look at everything again; `committed`. An error before `committing` leaves
 //! everything as it was; one after it puts everything back.
 //!
-//! Does not keep extended attributes or access lists of a replaced file, nor the setuid bits of one.
+//! Does not keep extended attributes or access lists of a replaced file, nor its setuid bits. A file system that refuses
+//! permission bits (FAT) refuses the apply. The case of a name in a folder that folds case stays as it is.
 
 mod check;
 pub(crate) mod each;
@@ -97,9 +98,13 @@ pub fn apply(plan: &Plan, ctx: &Context<'_>) -> Result<Applied> {
     if let Err(e) = prepare(ctx, &held, &mut work, place, &modes) {
         return Err(abandon(ctx, &held, &work.record, e));
     }
-    if let Err(e) = commit(ctx, &held, &work.record, place) {
+    if let Err(e) = commit(ctx, &work.record, place) {
         return Err(put_back(ctx, &held, &work.record, e));
     }
+    if let Err(e) = held.append(ctx.disk, &Event::Committed(ctx.id, ctx.now, None)) {
+        return Err(not_closed(ctx, &held, &work.record, e));
+    }
+    ctx.disk.reach("committed");
     Ok(Applied {
         recovered,
         ..report(&work.record)
@@ -189,7 +194,7 @@ fn prepare(
 }
 
 /// Changes the names, new files before removals (`bugs.md` 10), and looks at the result (`bugs.md` 46).
-fn commit(ctx: &Context<'_>, held: &Held, record: &Record, place: Place<'_>) -> Result<()> {
+fn commit(ctx: &Context<'_>, record: &Record, place: Place<'_>) -> Result<()> {
     ctx.disk.reach("placing");
     let (gone, stay): (Vec<_>, Vec<_>) = record
         .steps
@@ -217,8 +222,6 @@ fn commit(ctx: &Context<'_>, held: &Held, record: &Record, place: Place<'_>) -> 
         session::settle(ctx.disk, step)?;
         ctx.disk.reach("settled");
     }
-    held.append(ctx.disk, &Event::Committed(&record.id, ctx.now, None))?;
-    ctx.disk.reach("committed");
     Ok(())
 }
 
@@ -279,6 +282,18 @@ fn put_back(ctx: &Context<'_>, held: &Held, record: &Record, e: Error) -> Error 
             e.paths.extend(also.paths);
             e.hint(format!("what could not be put back: {}", also.message))
         }
+    }
+}
+
+/// After an error while `committed` was written. The line may be there all the same, and an operation that the journal
+/// calls done is never recovered: it is opened again before anything is put back, or nothing is.
+fn not_closed(ctx: &Context<'_>, held: &Held, record: &Record, e: Error) -> Error {
+    match held.append(ctx.disk, &Event::Committing(&record.id, ctx.now)) {
+        Ok(()) => put_back(ctx, held, record, e),
+        Err(_) => e.changed(
+            "everything is changed as planned and was verified; only the journal could not be closed, and the next \
+             run of rewind does that",
+        ),
     }
 }
 

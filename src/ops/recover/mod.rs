@@ -55,8 +55,9 @@ pub struct Recovered {
 /// [`Kind::Busy`] when another run is at work; otherwise the disk refuses, and the operation stays open.
 pub fn recover(ctx: &Context<'_>) -> Result<Option<Recovered>> {
     // Most runs have nothing to recover: they must not even take the lock.
-    let idle = |log: super::journal::Log| log.open().next().is_none() && log.newer.is_none();
-    if idle(ctx.journal.log()?) {
+    let log = ctx.journal.log()?;
+    let idle = log.open().next().is_none() && log.newer.is_none();
+    if idle && !ctx.journal.is_filling()? {
         return Ok(None);
     }
     let Some(held) = ctx.journal.hold_existing(ctx.disk)? else {
