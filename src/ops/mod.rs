@@ -22,4 +22,4 @@ pub use crate::fsx::tree::{FileKind, Root};
 pub use crate::fsx::{Disk, Real};
 
 #[cfg(test)]
-pub(crate) mod world;
+pub(crate) mod tests;

@@ -12,7 +12,7 @@ use super::*;
 use crate::fsx::{Faulty, Op, Real, Verdict};
 use crate::ops::plan::{Bytes, Make, SessionMake};
 use crate::ops::recover::Close;
-use crate::ops::world::{Tree, World, fast, tree};
+use crate::ops::tests::{Tree, World, fast, tree};
 
 /// What the full plan makes of the filled world.
 fn after_full_plan() -> Tree {

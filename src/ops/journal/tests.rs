@@ -8,7 +8,7 @@ use crate::fsx::Real;
 use crate::fsx::tree::{Fingerprint, SafePath};
 use crate::model::point::Scope;
 use crate::ops::plan::{Act, Point};
-use crate::ops::world::World;
+use crate::ops::tests::World;
 
 fn record(id: &str, act: Act) -> Record {
     Record {

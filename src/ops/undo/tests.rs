@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fsx::{Faulty, Real};
 use crate::ops::apply::Context;
-use crate::ops::world::{World, tree};
+use crate::ops::tests::{World, tree};
 
 fn undo_plan(w: &World, how: How) -> Result<Plan> {
     let target = w.journal.undo_target()?.unwrap();
