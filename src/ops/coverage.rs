@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::matching::tie;
 use crate::model::checkpoint::Checkpoint;
-use crate::model::edit::{Calls, Change, Gap, GapKind, Source, State};
+use crate::model::edit::{Calls, Change, Gap, GapKind, Reason, Source, State};
 use crate::model::session::Session;
 
 /// How well it is known what a file was before a turn.
@@ -132,6 +132,8 @@ fn touched(
 ) -> Touched {
     let (known, source) = match before {
         State::Absent | State::Held(_) => (Known::Recorded, source),
+        // The file's birth time tells, as long as the file is the one that the call made.
+        State::Unknown(Reason::MaybeOverwritten) => (Known::Reversible, Source::Reversed),
         State::Unknown(_) if matches!(change, Change::Opaque) => (Known::Unknown, source),
         State::Unknown(_) => (Known::Reversible, Source::Reversed),
     };

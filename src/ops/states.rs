@@ -199,17 +199,27 @@ impl<'a> Chains<'a> {
         Ok(Known::Worked(bytes, fidelity))
     }
 
-    /// What an edit left, as recorded or by redoing the edits of its turn from a state that is recorded.
+    /// What an edit left, as recorded or by redoing the edits of its turn from a state that is recorded. Back to an
+    /// earlier turn is too far for a certain answer: somebody may have changed the file in between.
     #[must_use]
     pub fn left(&self, index: usize) -> Option<Known> {
+        let turn = self.edit(index)?.turn;
+        self.redone(index, |edit| edit.turn == turn)
+    }
+
+    /// The same from any earlier turn. Only worth something where the file is just that: then nobody changed it.
+    #[must_use]
+    pub fn left_if_untouched(&self, index: usize) -> Option<Known> {
+        self.redone(index, |_| true)
+    }
+
+    fn redone(&self, index: usize, within: impl Fn(&Edit) -> bool) -> Option<Known> {
         let (edit, path) = self.edits.get(index)?;
         match &edit.after {
             State::Absent => return Some(Known::Absent),
             State::Held(c) => return Some(Known::Named(c.clone())),
             State::Unknown(_) => {}
         }
-        // Back to the nearest state of this turn that is recorded; an earlier turn is too far, somebody may have
-        // changed the file in between.
         let mut redo: Vec<&Change> = vec![&edit.change];
         let mut at = index;
         let base = loop {
@@ -217,7 +227,7 @@ impl<'a> Chains<'a> {
                 break known;
             }
             at = self.of(path).iter().copied().rev().find(|i| *i < at)?;
-            let before = self.edit(at).filter(|e| e.turn == edit.turn)?;
+            let before = self.edit(at).filter(|e| within(e))?;
             match &before.after {
                 State::Absent => break Known::Absent,
                 State::Held(c) => break Known::Named(c.clone()),

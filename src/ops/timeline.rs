@@ -270,7 +270,7 @@ impl Teller<'_> {
             source,
             mode: told_mode.filter(|_| exact),
             mode_if_gone: told_mode,
-            left: self.left(path, snaps),
+            left: self.left(path, snaps, &now),
             outside: self.outside(path, snaps),
             now,
         }))
@@ -370,7 +370,7 @@ impl Teller<'_> {
     }
 
     /// What the agent last left: told by whichever of sidecar and transcript saw the later turn.
-    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)]) -> Left {
+    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)], now: &Look) -> Left {
         let last_edit = self.chains.of(path).last().copied();
         let edit_turn = last_edit.and_then(|i| self.chains.edit(i)).map(|e| e.turn);
         let marked = snaps
@@ -382,10 +382,23 @@ impl Teller<'_> {
                 AfterMark::Absent => Left::Absent,
                 AfterMark::File(sha, _) => Left::Bytes(*sha),
             },
-            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => self
-                .chains
-                .left(index)
-                .map_or(Left::Unknown, |k| self.mark(&k)),
+            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => {
+                self.left_by(index, now)
+            }
+            _ => Left::Unknown,
+        }
+    }
+
+    fn left_by(&self, index: usize, now: &Look) -> Left {
+        if let Some(known) = self.chains.left(index) {
+            return self.mark(&known);
+        }
+        let untouched = self.chains.left_if_untouched(index);
+        match untouched.map(|k| self.mark(&k)) {
+            Some(Left::Bytes(sha)) if hash::hex(&sha) == now.print.sha256 => Left::Bytes(sha),
+            Some(Left::Text { as_is, .. }) if hash::hex(&as_is) == now.print.sha256 => {
+                Left::Bytes(as_is)
+            }
             _ => Left::Unknown,
         }
     }
