@@ -11,6 +11,7 @@ mod crash;
 mod env;
 mod fault;
 mod fixtures;
+mod killed;
 mod layers;
 mod restore;
 mod source;
