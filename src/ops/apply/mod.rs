@@ -28,7 +28,7 @@ use super::plan::{Act, Plan};
 use super::recover::{self, Came, Recovered};
 use crate::error::{Error, Kind, Result};
 use crate::fsx::Disk;
-use crate::fsx::lock::Lock;
+use crate::fsx::lock::{self, Lock};
 use crate::fsx::tree::{FileKind, Folders, Root, SafePath};
 
 /// Up to this many files are made durable one by one; more by file system, which also writes out what others did.
@@ -163,8 +163,21 @@ fn hold_sessions(plan: &Plan, ctx: &Context<'_>) -> Result<Vec<Lock>> {
     // In one order for all, so that two runs with several files do not wait crosswise; and each once.
     paths.sort();
     paths.dedup();
-    let lock = |path: &PathBuf| ctx.journal.hold_session(ctx.disk, path);
-    paths.iter().map(lock).collect()
+    let mut locks = Vec::new();
+    for path in &paths {
+        locks.push(ctx.journal.hold_session(ctx.disk, path)?);
+        match lock::of_agent(path) {
+            Ok(lock::Asked::None) => {}
+            Ok(lock::Asked::Held(lock)) => locks.push(lock),
+            Ok(lock::Asked::Busy) => {
+                return Err(Error::new(Kind::Busy, "the agent is saving the session")
+                    .path(path, "locked by the agent")
+                    .hint("try again in a moment"));
+            }
+            Err(e) => return Err(Error::io("the agent's lock cannot be asked for", path, e)),
+        }
+    }
+    Ok(locks)
 }
 
 /// Everything up to `committing`: nothing that anybody sees has changed after this.
