@@ -403,3 +403,48 @@ fn bytes(session: &Session, content: &Content) -> Vec<u8> {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn a_session_is_live_only_while_the_recorded_process_is_the_one_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-w");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(dir.path().join("sessions")).unwrap();
+    let path = folder.join("s.jsonl");
+    std::fs::write(&path, Lines::new().user("a", "", "zero").0).unwrap();
+    let session = Claude.read(&path, &env()).unwrap();
+    let pid = std::process::id();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let start = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_ascii_whitespace()
+        .nth(19)
+        .unwrap();
+    let record = |pid: u32, start: &str, id: &str, cwd: &str| {
+        let text = format!(
+            "{{\"pid\":{pid},\"procStart\":\"{start}\",\"sessionId\":\"{id}\",\"cwd\":\"{cwd}\"}}"
+        );
+        std::fs::write(dir.path().join("sessions/1.json"), text).unwrap();
+        Claude.live(&session, &env()).and_then(|a| a.pid)
+    };
+    assert_eq!(Claude.live(&session, &env()), None, "no record");
+    assert_eq!(record(pid, start, "s", "/other"), Some(pid));
+    assert_eq!(
+        record(pid, start, "stale", "/w"),
+        Some(pid),
+        "the id may be stale, the folder is not"
+    );
+    assert_eq!(record(pid, start, "other", "/other"), None);
+    assert_eq!(
+        record(pid, "1", "s", "/w"),
+        None,
+        "the number was used again"
+    );
+    assert_eq!(
+        record(u32::MAX - 1, start, "s", "/w"),
+        None,
+        "the process is gone"
+    );
+}
