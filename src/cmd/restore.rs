@@ -161,6 +161,8 @@ pub fn carry_out(
     }
     if !ask.yes {
         preview(ctx, plan)?;
+        // What is asked about must be on the screen before the question.
+        crate::ui::quiet_pipe(ctx.ui.finish()).map_err(super::stdout)?;
         if !ask::yes("Do it?") {
             return Err(Error::new(Kind::Failed, "not confirmed"));
         }
