@@ -35,7 +35,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
         for entry in fs::read_dir(at).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if name.contains(".rewind") || name.ends_with(".tmp") {
+            if name.contains(".rewind") || name.contains(".tmp") {
                 out.push(path.display().to_string());
             }
             if path.is_dir() {

@@ -63,18 +63,7 @@ fn read_bytes(bytes: &[u8]) -> (tempfile::TempDir, Session) {
 }
 
 fn env() -> Env {
-    Env {
-        home: None,
-        cwd: PathBuf::from("/"),
-        state: None,
-        vars: std::collections::BTreeMap::new(),
-        now: chrono::DateTime::UNIX_EPOCH,
-        interactive: false,
-        tty: false,
-        columns: None,
-        pid: 1,
-        crash: None,
-    }
+    Env::bare()
 }
 
 fn prompts(session: &Session) -> Vec<&str> {
@@ -414,8 +403,8 @@ fn a_session_is_live_only_while_the_recorded_process_is_the_one_that_runs() {
     std::fs::write(&path, Lines::new().user("a", "", "zero").0).unwrap();
     let session = Claude.read(&path, &env()).unwrap();
     let pid = std::process::id();
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let start = stat
+    let proc = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let start = proc
         .rsplit_once(')')
         .unwrap()
         .1
