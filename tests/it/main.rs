@@ -14,6 +14,7 @@ mod fixtures;
 mod killed;
 mod layers;
 mod restore;
+mod sidecar;
 mod source;
 mod story;
 
