@@ -7,9 +7,14 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod bugs;
+mod bugs_own_work;
+mod bugs_point;
+mod bugs_restore;
 mod env;
 mod fixtures;
 mod layers;
+mod props;
 mod restore;
 mod source;
 mod story;
