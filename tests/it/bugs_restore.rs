@@ -28,7 +28,10 @@ fn bug_01_untracked_files_survive() {
     let before = Tree::of(&env.workspace());
     restore_code(&env, 0, "0");
     assert_eq!(bytes(&env, "a.txt").unwrap(), b"one\n");
-    assert_eq!(before.changes(&Tree::of(&env.workspace())), ["a.txt: bytes"]);
+    assert_eq!(
+        before.changes(&Tree::of(&env.workspace())),
+        ["a.txt: bytes"]
+    );
 }
 
 #[test]
@@ -96,7 +99,10 @@ fn bug_03_nothing_is_deleted_for_missing_from_a_snapshot() {
     let before = Tree::of(&env.workspace());
     let run = restore_code(&env, 3, "0");
     assert!(run.stdout.contains("b.txt"), "{}", run.text());
-    assert_eq!(before.changes(&Tree::of(&env.workspace())), ["a.txt: bytes"]);
+    assert_eq!(
+        before.changes(&Tree::of(&env.workspace())),
+        ["a.txt: bytes"]
+    );
 }
 
 #[test]
@@ -117,7 +123,11 @@ fn bug_04_the_first_point_undoes_the_agents_edits_only() {
     assert_eq!(bytes(&env, "src/7/507.rs").unwrap(), b"// 507\n");
     // Once more: it is as it should be, so not even that file is written.
     let again = untouched(&env, || {
-        run(&env, 0, &["restore", "0", "--scope", "code", "--yes", "--json"])
+        run(
+            &env,
+            0,
+            &["restore", "0", "--scope", "code", "--yes", "--json"],
+        )
     });
     assert_eq!(json(&again)["status"], "unchanged");
 }
@@ -270,7 +280,11 @@ fn bug_10_a_full_disk_in_the_middle_deletes_nothing() {
 }
 
 /// A session of one turn whose only record of files is a checkpoint of ours.
-fn by_checkpoint<'e>(env: &'e TestEnv, files: &serde_json::Value, gaps: &serde_json::Value) -> Story<'e> {
+fn by_checkpoint<'e>(
+    env: &'e TestEnv,
+    files: &serde_json::Value,
+    gaps: &serde_json::Value,
+) -> Story<'e> {
     let mut story = Story::with(env, ID, History::Off);
     story.prompt("go");
     story.bash("shrink");
@@ -297,7 +311,8 @@ fn bug_11_a_file_that_was_not_captured_is_left_alone_and_named() {
     assert_eq!(bytes(&env, "big.bin").unwrap(), b"edited\n");
     assert_eq!(bytes(&env, "small.txt").unwrap(), b"small\n");
     assert!(
-        run.stdout.contains("big.bin: too large to have been captured"),
+        run.stdout
+            .contains("big.bin: too large to have been captured"),
         "{}",
         run.text()
     );
@@ -322,12 +337,19 @@ fn bug_12_not_captured_is_not_empty() {
         ]),
         &json!([{"kind": "oversized", "path": "a.bin"}]),
     );
-    let run = run(&env, 3, &["restore", "0", "--scope", "code", "--yes", "--json"]);
+    let run = run(
+        &env,
+        3,
+        &["restore", "0", "--scope", "code", "--yes", "--json"],
+    );
     let done = json(&run);
     assert_eq!(done["status"], "partial");
     assert_eq!(paths(&done, "missing"), ["a.bin", "b.bin", "c.bin"]);
     for name in ["a.bin", "b.bin", "c.bin"] {
-        assert_eq!(bytes(&env, name).unwrap(), b"what is left of two megabytes\n");
+        assert_eq!(
+            bytes(&env, name).unwrap(),
+            b"what is left of two megabytes\n"
+        );
     }
     assert_eq!(bytes(&env, "empty.txt").unwrap(), b"");
 }
@@ -430,7 +452,10 @@ fn bug_17_the_other_project_of_the_repository_is_left_alone() {
     }
     let args = ["restore", "0", "--scope", "code", "--yes"];
     // What it reaches is listed first.
-    let plan = env.run_in(&root.join("api"), &[&args[..4], &["--dry-run", "--json"]].concat());
+    let plan = env.run_in(
+        &root.join("api"),
+        &[&args[..4], &["--dry-run", "--json"]].concat(),
+    );
     assert_eq!(paths(&json(&plan), "steps"), ["a.txt", "src/new.txt"]);
     let run = env.run_in(&root.join("api"), &args);
     assert_eq!(run.code, Some(0), "{}", run.text());
