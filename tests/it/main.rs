@@ -7,12 +7,17 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod bugs;
+mod bugs_own_work;
+mod bugs_point;
+mod bugs_restore;
 mod crash;
 mod env;
 mod fault;
 mod fixtures;
 mod killed;
 mod layers;
+mod props;
 mod restore;
 mod sidecar;
 mod source;

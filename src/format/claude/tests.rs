@@ -160,6 +160,27 @@ fn a_compaction_is_announced_with_the_command_that_asked_for_it() {
 }
 
 #[test]
+fn a_snapshot_stays_with_its_prompt_when_nothing_came_between() {
+    let of = |id| {
+        format!(
+            r#"{{"type":"file-history-snapshot","messageId":"{id}","snapshot":{{"messageId":"{id}","trackedFileBackups":{{}}}},"isSnapshotUpdate":false}}"#
+        )
+    };
+    let update = of("a").replacen(r#""messageId":"a""#, r#""messageId":"x""#, 1);
+    let first = Lines::new().user("a", "", "one").raw(&of("a")).raw(&update);
+    let kept = first.0.len() as u64;
+    // The client was killed before it answered; and an older one tells of the snapshot before the prompt.
+    let (_dir, session) = first.raw(&of("b")).user("b", "a", "two").read();
+    assert_eq!(prompts(&session), ["one", "two"]);
+    let spans: Vec<_> = session
+        .turns
+        .iter()
+        .map(|t| (t.span.start, t.span.end))
+        .collect();
+    assert_eq!(spans, [(0, kept), (kept, session.len)]);
+}
+
+#[test]
 fn a_record_glued_to_another_or_behind_a_torn_one_is_found() {
     let two = "{\"parentUuid\":null,\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[]},\"uuid\":\"b\",\"sessionId\":\"s\"}{\"parentUuid\":\"b\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"glued\"},\"uuid\":\"c\",\"sessionId\":\"s\"}";
     let torn = "{\"parentUuid\":\"c\",\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[{\"te{\"parentUuid\":\"c\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"torn\"},\"uuid\":\"d\",\"sessionId\":\"s\"}";
