@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::matching::{may_be_of, tie};
+use super::matching::{Matched, may_be_of, tie};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::edit::{Calls, Change, Gap, GapKind, Source, State};
 use crate::model::session::Session;
@@ -76,14 +76,8 @@ pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTree
     let tied = tie(session, checkpoints);
     for (index, m) in tied.iter().enumerate() {
         let Some(turn) = m.turn else {
-            // One that cannot be read is said at the first turn that it may be of.
-            let turn = may_be_of(session, &tied, index).next();
-            if let (Some(turn), Some(_)) = (turn, &m.checkpoint.damaged) {
-                out.entry(turn).or_default().gaps.push(Gap {
-                    turn,
-                    kind: GapKind::Checkpoint,
-                    detail: format!("checkpoint {} cannot be read", m.checkpoint.turn),
-                });
+            if let Some(gap) = unreadable(session, &tied, index) {
+                out.entry(gap.turn).or_default().gaps.push(gap);
             }
             continue;
         };
@@ -133,6 +127,17 @@ pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTree
         out.entry(turn).or_default().files = files.into_values().collect();
     }
     out
+}
+
+/// A checkpoint of no turn that cannot be read is said at the first turn that it may be of.
+fn unreadable(session: &Session, tied: &[Matched<'_>], index: usize) -> Option<Gap> {
+    let turn = may_be_of(session, tied, index).next()?;
+    let checkpoint = tied.get(index)?.checkpoint;
+    checkpoint.damaged.is_some().then(|| Gap {
+        turn,
+        kind: GapKind::Checkpoint,
+        detail: format!("checkpoint {} cannot be read", checkpoint.turn),
+    })
 }
 
 fn touched(

@@ -140,6 +140,26 @@ impl Journal {
         Ok(self.log()?.redo_target().cloned())
     }
 
+    /// Whether a killed run left a folder that it was still filling. Its files are second names of the user's own, so
+    /// until it is swept those have two names.
+    ///
+    /// # Errors
+    /// The folder is there and cannot be read.
+    pub fn is_filling(&self) -> Result<bool> {
+        let path = self.folder().join("saved");
+        let fail = |e| Error::io("the journal's folder cannot be used", &path, e);
+        let entries = match std::fs::read_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other.map_err(fail)?,
+        };
+        for entry in entries {
+            if is_filling(&entry.map_err(fail)?.file_name()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Locks the root for an operation; makes the journal's folder when it is the first.
     ///
     /// # Errors
@@ -167,12 +187,13 @@ impl Journal {
         })
     }
 
-    /// Locks the root when there is a journal; makes nothing.
+    /// Locks the root when something was ever done here; makes nothing.
     ///
     /// # Errors
     /// As [`Journal::hold`].
     pub fn hold_existing(&self, disk: &dyn Disk) -> Result<Option<Held>> {
-        let path = self.folder().join(LOG);
+        // A run that was killed early has made the folder and written nothing into the log.
+        let path = self.folder();
         match std::fs::symlink_metadata(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::io("the journal cannot be read", path, e)),
@@ -207,6 +228,11 @@ impl Journal {
             .map_err(fail)?
             .ok_or_else(|| busy("another rewind is at work on the session", session))
     }
+}
+
+/// Whether a name in `saved/` is that of a folder that is being filled.
+fn is_filling(name: &OsStr) -> bool {
+    Path::new(name).extension() == Some(OsStr::new("tmp"))
 }
 
 fn busy(what: &str, path: &Path) -> Error {
@@ -257,7 +283,7 @@ impl Held {
     pub fn sweep(&self, disk: &dyn Disk) -> Result<()> {
         let fail = |e| Error::io("the journal's folder cannot be used", &self.path, e);
         for name in durable::names(self.saved.as_fd()).map_err(fail)? {
-            if Path::new(&name).extension() == Some(OsStr::new("tmp")) {
+            if is_filling(&name) {
                 durable::remove_folder(disk, Name::new(&self.saved, &name)).map_err(fail)?;
             }
         }
