@@ -176,7 +176,7 @@ impl<'e> World<'e> {
                 let prompt = format!("prompt {}", self.count);
                 self.tell(|story| drop(story.prompt(&prompt)));
             }
-            Act::Write(n) => self.agent(FILES[*n], |story, path, new| story.write(path, new)),
+            Act::Write(n) => self.agent(FILES[*n], Story::write),
             Act::Edit(n) if self.file(FILES[*n]).is_some() => self.agent(FILES[*n], edit),
             Act::Edit(_) => {}
             Act::Shell(n) => {
@@ -290,6 +290,7 @@ impl<'e> World<'e> {
         assert_eq!(run.code, Some(0), "{}", run.text());
         self.open = false;
         self.nothing_is_lost("log");
+        self.every_file_has_one_name();
     }
 
     fn all_or_nothing(&self, call: &Call, before: &State) {
@@ -307,6 +308,15 @@ impl<'e> World<'e> {
         let kept = Kept::in_world(self.env);
         let lost: Vec<_> = self.owed.iter().filter(|o| !kept.holds(o)).collect();
         assert!(lost.is_empty(), "lost after {after}: {lost:?}");
+    }
+
+    /// A second name of a file, in the journal, would keep every later restore from replacing it.
+    fn every_file_has_one_name(&self) {
+        use std::os::unix::fs::MetadataExt;
+        for (path, _) in files(&self.env.workspace()) {
+            let meta = fs::metadata(self.env.workspace().join(&path)).unwrap();
+            assert_eq!(meta.nlink(), 1, "{}", path.display());
+        }
     }
 
     /// How many operations can be undone.

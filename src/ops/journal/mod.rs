@@ -190,7 +190,7 @@ impl Journal {
         })
     }
 
-    /// Locks the root when there is a journal; makes nothing.
+    /// Locks the root when something was ever done here; makes nothing.
     ///
     /// # Errors
     /// As [`Journal::hold`].

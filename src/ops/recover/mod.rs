@@ -16,7 +16,7 @@ pub(crate) use folders::{remove_folders, sync_names};
 pub(crate) use saved::keep_saved;
 
 use self::folders::{make_folders_again, remove_empty};
-use self::saved::drop_saved;
+use self::saved::{drop_saved, part};
 use self::steps::{Now, back, look, now_at, sweep};
 use super::apply::place::Place;
 use super::apply::{self, Context, each};
@@ -170,6 +170,9 @@ fn finish(ctx: &Context<'_>, held: &Held, record: &Record) -> Result<Left> {
         left.extend(session::finish(ctx, place, record, step)?);
     }
     sync_names(ctx, place, record)?;
+    if !left.is_empty() {
+        part(ctx, place, record)?;
+    }
     let words = words_of(&left);
     held.append(
         ctx.disk,
@@ -216,6 +219,7 @@ pub(crate) fn revert(
         drop_saved(ctx, held, &record.id)?;
     } else {
         keep_saved(ctx, held, &record.id)?;
+        part(ctx, place, record)?;
     }
     let why = match words_of(&left) {
         Some(words) => format!("{why}; {words}"),
