@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use super::contents::{self, is_plain, load, measure, plain, source};
+use super::contents::{self, load, measure, plain, source};
 use super::matching::{Matched, tie};
 use super::plan::{Bytes, Missing};
 use super::states::{Chains, Known};
@@ -329,22 +329,17 @@ impl Teller<'_> {
         if content.fidelity == Fidelity::Exact {
             return Ok(());
         }
-        if now.print.kind != FileKind::File || now.print.len > contents::MOST {
-            return Ok(());
-        }
-        let Some(path) = self.chains.path(index) else {
-            return Ok(());
+        let bytes = match self.chains.path(index) {
+            Some(path) if now.print.kind == FileKind::File && now.print.len <= contents::MOST => {
+                self.root.read(path).map_err(|e| contents::reason(&e))?
+            }
+            _ => Vec::new(),
         };
-        let bytes = self.root.read(path).map_err(|e| contents::reason(&e))?;
-        if is_plain(&bytes) {
-            return Ok(());
-        }
-        // Bytes in the record that a recorder would have dropped show that this one keeps them.
         let text = load(self.session, content)?;
-        if is_plain(&text) {
-            Err(Reason::TextOnly)
-        } else {
+        if contents::keeps(&text, &bytes) {
             Ok(())
+        } else {
+            Err(Reason::TextOnly)
         }
     }
 

@@ -7,12 +7,14 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod bugs_bytes;
 mod env;
 mod fixtures;
 mod layers;
 mod restore;
 mod source;
 mod story;
+mod wrap;
 
 use std::collections::BTreeSet;
 use std::path::Path;
