@@ -171,6 +171,13 @@ impl<R: Read> Lines<'_, R> {
         }
         let start = self.at;
         self.lead(start)?;
+        // The last line may have no end; that it is the last shows only when nothing more comes.
+        while memchr::memchr(b'\n', self.pending()).is_none()
+            && !self.eof
+            && self.pending().len() < CHUNK
+        {
+            self.fill()?;
+        }
         if memchr::memchr(b'\n', self.pending()).is_none() && !self.eof {
             self.long_line(visit)?;
         } else {
@@ -267,6 +274,10 @@ impl<R: Read> Lines<'_, R> {
         }
         let wants = visit.wants(line.get(pos..).unwrap_or_default());
         if wants == Ok(Wants::No) && !seam(line, pos, visit.starts()) {
+            // Left at its head, so its end was not looked for; only the last line can have none.
+            if last && whole_object(line.get(pos..).unwrap_or_default()) == Err(json::Stop::More) {
+                self.warn(Oddity::TornTail, at + pos as u64);
+            }
             return;
         }
         let mut count = 0u32;

@@ -8,6 +8,8 @@
 )]
 
 mod bugs_bytes;
+mod bugs_escapes;
+mod bugs_session_files;
 mod env;
 mod fixtures;
 mod layers;
