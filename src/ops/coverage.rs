@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::matching::tie;
+use super::matching::{may_be_of, tie};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::edit::{Calls, Change, Gap, GapKind, Source, State};
 use crate::model::session::Session;
@@ -73,8 +73,20 @@ pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTree
     for gap in &calls.gaps {
         out.entry(gap.turn).or_default().gaps.push(gap.clone());
     }
-    for m in tie(session, checkpoints) {
-        let Some(turn) = m.turn else { continue };
+    let tied = tie(session, checkpoints);
+    for (index, m) in tied.iter().enumerate() {
+        let Some(turn) = m.turn else {
+            // One that cannot be read is said at the first turn that it may be of.
+            let turn = may_be_of(session, &tied, index).next();
+            if let (Some(turn), Some(_)) = (turn, &m.checkpoint.damaged) {
+                out.entry(turn).or_default().gaps.push(Gap {
+                    turn,
+                    kind: GapKind::Checkpoint,
+                    detail: format!("checkpoint {} cannot be read", m.checkpoint.turn),
+                });
+            }
+            continue;
+        };
         for snapshot in &m.checkpoint.files {
             let touched = touched(
                 session,

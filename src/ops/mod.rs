@@ -10,6 +10,7 @@ pub mod discover;
 pub mod gather;
 pub mod journal;
 pub mod matching;
+pub mod ours;
 pub mod plan;
 pub mod recover;
 pub mod states;

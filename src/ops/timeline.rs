@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::contents::{self, load, measure, plain, source};
-use super::matching::{Matched, tie};
+use super::matching::{Matched, may_be_of, tie};
 use super::plan::{Bytes, Missing};
 use super::states::{Chains, Known};
 use crate::fsx::hash;
@@ -102,7 +102,7 @@ pub fn join(
         .collect();
     let chains = Chains::new(session, root, edits);
     let snaps = snapshots(&tied, from, &mut resolve);
-    let damaged = damaged(&tied, from, calls);
+    let damaged = damaged(session, &tied, from, calls);
     out.missing.extend(resolve.missing.into_values());
     let mut paths: Vec<SafePath> = chains.paths().chain(snaps.keys()).cloned().collect();
     paths.sort();
@@ -152,8 +152,12 @@ impl Timeline {
                     turn: last,
                     kind: GapKind::Checkpoint,
                     detail: format!(
-                        "checkpoint {} belongs to no turn that can be told",
-                        m.checkpoint.turn
+                        "checkpoint {} {}",
+                        m.checkpoint.turn,
+                        match m.checkpoint.damaged {
+                            Some(_) => "cannot be read",
+                            None => "belongs to no turn that can be told",
+                        }
                     ),
                 }),
             }
@@ -210,13 +214,17 @@ fn snapshots<'a>(
 }
 
 /// Turns whose checkpoint cannot be read and of which the transcript tells no edit: any path may have been touched in
-/// them.
-fn damaged(tied: &[Matched<'_>], from: u32, calls: &Calls) -> Vec<u32> {
+/// them. A record that is no whole one seldom says which turn it is of, so it counts for the first that it may be of:
+/// a later snapshot must not stand in for what it held (`bugs.md` 3 and 58).
+fn damaged(session: &Session, tied: &[Matched<'_>], from: u32, calls: &Calls) -> Vec<u32> {
     let told: HashSet<u32> = calls.edits.iter().map(|e| e.turn).collect();
     tied.iter()
-        .filter(|m| m.checkpoint.damaged.is_some())
-        .filter_map(|m| m.turn)
-        .filter(|t| *t >= from && !told.contains(t))
+        .enumerate()
+        .filter(|(_, m)| m.checkpoint.damaged.is_some())
+        .filter_map(|(index, _)| {
+            let turns = may_be_of(session, tied, index);
+            (turns.start.max(from)..turns.end).find(|t| !told.contains(t))
+        })
         .collect()
 }
 

@@ -7,12 +7,17 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod bugs;
 mod bugs_bytes;
 mod bugs_escapes;
+mod bugs_own_work;
+mod bugs_point;
+mod bugs_restore;
 mod bugs_session_files;
 mod env;
 mod fixtures;
 mod layers;
+mod props;
 mod restore;
 mod source;
 mod story;
