@@ -16,6 +16,7 @@ mod bugs_restore;
 mod bugs_session_files;
 mod env;
 mod fixtures;
+mod hostile;
 mod layers;
 mod props;
 mod restore;
