@@ -17,6 +17,7 @@ mod bugs_session_files;
 mod env;
 mod fixtures;
 mod hostile;
+mod hostile_disk;
 mod layers;
 mod props;
 mod restore;
