@@ -14,6 +14,7 @@ mod bugs_own_work;
 mod bugs_point;
 mod bugs_restore;
 mod bugs_session_files;
+mod contract;
 mod env;
 mod fixtures;
 mod hostile;
