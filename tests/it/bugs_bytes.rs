@@ -332,7 +332,8 @@ fn moved(env: &TestEnv, from: &str, to: &str) {
     for (n, mut line) in lines.into_iter().enumerate() {
         line["timestamp"] = json!(format!("2026-05-01T10:00:{n:02}.000Z"));
         line["ordinal"] = json!(n);
-        text.push_str(&format!("{line}\n"));
+        text.push_str(&line.to_string());
+        text.push('\n');
     }
     let folder = env.home().join(".codex/sessions/2026/05/01");
     fs::create_dir_all(&folder).unwrap();

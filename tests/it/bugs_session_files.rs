@@ -12,7 +12,7 @@ use crate::story::{Story, bytes};
 use crate::wrap;
 
 /// Three turns, each of which changes `a.txt`.
-fn three<'e>(env: &'e TestEnv) -> Story<'e> {
+fn three(env: &TestEnv) -> Story<'_> {
     env.write("a.txt", "v0\n");
     let mut s = Story::new(env);
     for n in 0..3 {
@@ -162,12 +162,12 @@ fn bug_84_bytes_that_are_no_text_are_kept_and_shown_damaged() {
     let path = three(&env).path();
     let whole = fs::read(&path).unwrap();
     // One in a tool's result, one in a prompt.
-    let patch = |bytes: Vec<u8>, old: &[u8], new: &[u8]| -> Vec<u8> {
+    let swap = |bytes: Vec<u8>, old: &[u8], new: &[u8]| -> Vec<u8> {
         let at = bytes.windows(old.len()).position(|w| w == old).unwrap();
         [&bytes[..at], new, &bytes[at + old.len()..]].concat()
     };
-    let odd = patch(whole, b"\"content\":\"done\"", b"\"content\":\"d\xFFne\"");
-    let odd = patch(odd, b"prompt 1", b"pr\xFFmpt 1");
+    let odd = swap(whole, b"\"content\":\"done\"", b"\"content\":\"d\xFFne\"");
+    let odd = swap(odd, b"prompt 1", b"pr\xFFmpt 1");
     fs::write(&path, &odd).unwrap();
     let seen = list(&env);
     assert_eq!(prompts(&seen), ["prompt 0", "pr\u{FFFD}mpt 1", "prompt 2"]);
@@ -175,7 +175,7 @@ fn bug_84_bytes_that_are_no_text_are_kept_and_shown_damaged() {
     assert_eq!(run.code, Some(0), "{}", run.text());
     let cut = fs::read(&path).unwrap();
     assert!(odd.starts_with(&cut));
-    assert_eq!(cut.iter().filter(|b| **b == 0xFF).count(), 2);
+    assert_eq!(cut.split(|b| *b == 0xFF).count(), 3, "both are kept");
     assert_eq!(env.run(&["undo", "--yes"]).code, Some(0));
     assert_eq!(fs::read(&path).unwrap(), odd);
 }
@@ -187,8 +187,8 @@ fn alive(env: &TestEnv) {
     fs::create_dir_all(&folder).unwrap();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();
-    let start = rest.split_ascii_whitespace().nth(19).unwrap();
-    let record = json!({"pid": pid, "procStart": start, "sessionId": crate::story::ID, "cwd": env.workspace()});
+    let began = rest.split_ascii_whitespace().nth(19).unwrap();
+    let record = json!({"pid": pid, "procStart": began, "sessionId": crate::story::ID, "cwd": env.workspace()});
     fs::write(folder.join(format!("{pid}.json")), record.to_string()).unwrap();
 }
 

@@ -54,8 +54,9 @@ fn error_of(run: &Run) -> Value {
 fn a_file_that_is_no_session_is_named_with_what_was_seen() {
     let env = TestEnv::new();
     let garbage: Vec<u8> = (0..4096u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[1])
         .collect();
+    let deep = vec![b'['; 100_000];
     let files: [(&str, &[u8], &str); 6] = [
         ("empty.jsonl", b"", "empty"),
         ("garbage.jsonl", &garbage, "no line of it is a JSON object"),
@@ -70,11 +71,7 @@ fn a_file_that_is_no_session_is_named_with_what_was_seen() {
             b"{\"flavour\":\"vanilla\",\"n\":1}\n",
             "`flavour`",
         ),
-        (
-            "deep.jsonl",
-            &[b'['; 100_000],
-            "no line of it is a JSON object",
-        ),
+        ("deep.jsonl", &deep, "no line of it is a JSON object"),
     ];
     for (name, bytes, seen) in files {
         let path = env.write(name, bytes);

@@ -19,6 +19,7 @@ mod env;
 mod fixtures;
 mod hostile;
 mod hostile_disk;
+mod hostile_journal;
 mod layers;
 mod props;
 mod restore;
