@@ -41,7 +41,8 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let prompt = sanitise_lines(&plan.point.prompt).into_owned();
-    ctx.print(&format!("turn {no}  {}\n{prompt}\n\n", plan.point.key))?;
+    let key = crate::ui::sanitise(&plan.point.key).into_owned();
+    ctx.print(&format!("turn {no}  {key}\n{prompt}\n\n"))?;
     let text = report::text(&plan, ctx.ui.style());
     if text.is_empty() {
         ctx.print("going back there changes no file\n")?;

@@ -8,13 +8,20 @@
 )]
 
 mod bugs;
+mod bugs_bytes;
+mod bugs_escapes;
 mod bugs_own_work;
 mod bugs_point;
 mod bugs_restore;
+mod bugs_session_files;
+mod contract;
 mod crash;
 mod env;
 mod fault;
 mod fixtures;
+mod hostile;
+mod hostile_disk;
+mod hostile_journal;
 mod killed;
 mod layers;
 mod props;
@@ -22,6 +29,7 @@ mod restore;
 mod sidecar;
 mod source;
 mod story;
+mod wrap;
 
 use std::collections::BTreeSet;
 use std::path::Path;
