@@ -192,17 +192,16 @@ impl<'a> Chains<'a> {
         Ok(Known::Worked(bytes, fidelity))
     }
 
-    /// What an edit left, as recorded or by redoing the edits of its turn from a state that is recorded.
+    /// What an edit left, as recorded or by redoing the edits up to it from a state that is recorded.
     #[must_use]
-    pub fn left(&self, index: usize) -> Option<Known> {
+    pub fn left(&self, index: usize, reach: Reach) -> Option<Known> {
         let (edit, path) = self.edits.get(index)?;
         match &edit.after {
             State::Absent => return Some(Known::Absent),
             State::Held(c) => return Some(Known::Named(c.clone())),
             State::Unknown(_) => {}
         }
-        // Back to the nearest state of this turn that is recorded; an earlier turn is too far, somebody may have
-        // changed the file in between.
+        // Back to the nearest state that is recorded. Beyond this turn somebody may have changed the file in between.
         let mut redo: Vec<&Change> = vec![&edit.change];
         let mut at = index;
         let base = loop {
@@ -210,7 +209,8 @@ impl<'a> Chains<'a> {
                 break known;
             }
             at = self.of(path).iter().copied().rev().find(|i| *i < at)?;
-            let before = self.edit(at).filter(|e| e.turn == edit.turn)?;
+            let near = |e: &&Edit| reach == Reach::Session || e.turn == edit.turn;
+            let before = self.edit(at).filter(near)?;
             match &before.after {
                 State::Absent => break Known::Absent,
                 State::Held(c) => break Known::Named(c.clone()),
@@ -255,6 +255,15 @@ impl<'a> Chains<'a> {
             .and_then(|l| l.born)
             .is_some_and(|born| (began - tick..=ended + tick).contains(&born))
     }
+}
+
+/// How far back to look for a state to redo from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Within the turn of the edit.
+    Turn,
+    /// In all of the session: a guess, to be held against what is on disk.
+    Session,
 }
 
 enum Step {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::contents::{self, is_plain, load, measure, plain, source};
 use super::matching::{Matched, tie};
 use super::plan::{Bytes, Missing};
-use super::states::{Chains, Known};
+use super::states::{Chains, Known, Reach};
 use crate::fsx::hash;
 use crate::fsx::tree::{FileKind, Look, Root, SafePath};
 use crate::model::checkpoint::{AfterMark, Checkpoint, Prior, Snapshot};
@@ -265,7 +265,7 @@ impl Teller<'_> {
             source,
             mode: told_mode.filter(|_| exact),
             mode_if_gone: told_mode,
-            left: self.left(path, snaps),
+            left: self.left(path, snaps, &now),
             outside: self.outside(path, snaps),
             now,
         }))
@@ -318,6 +318,8 @@ impl Teller<'_> {
                 Ok(known @ (Known::Absent | Known::Worked(..))) => {
                     Ok((known, Source::Reversed, None))
                 }
+                // That it is not recorded says less than why the edit cannot be undone.
+                Err(undone) if why == Reason::NotRecorded => Err(undone),
                 _ => Err(why),
             },
         }
@@ -359,7 +361,7 @@ impl Teller<'_> {
     }
 
     /// What the agent last left: told by whichever of sidecar and transcript saw the later turn.
-    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)]) -> Left {
+    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)], now: &Look) -> Left {
         let last_edit = self.chains.of(path).last().copied();
         let edit_turn = last_edit.and_then(|i| self.chains.edit(i)).map(|e| e.turn);
         let marked = snaps
@@ -371,10 +373,22 @@ impl Teller<'_> {
                 AfterMark::Absent => Left::Absent,
                 AfterMark::File(sha, _) => Left::Bytes(*sha),
             },
-            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => self
-                .chains
-                .left(index)
-                .map_or(Left::Unknown, |k| self.mark(&k)),
+            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => {
+                match self.chains.left(index, Reach::Turn) {
+                    Some(known) => self.mark(&known),
+                    None => self.confirmed(index, now),
+                }
+            }
+            _ => Left::Unknown,
+        }
+    }
+
+    /// What all edits together make of an earlier turn's state, where the disk holds just that. Where it does not, this
+    /// proves nothing: somebody may have changed the file between two turns.
+    fn confirmed(&self, index: usize, now: &Look) -> Left {
+        let made = self.chains.left(index, Reach::Session);
+        match made.map(|known| self.mark(&known)) {
+            Some(Left::Bytes(sha)) if now.print.sha256 == hash::hex(&sha) => Left::Bytes(sha),
             _ => Left::Unknown,
         }
     }
@@ -413,7 +427,7 @@ impl Teller<'_> {
             };
             let left = self
                 .chains
-                .left(*a)
+                .left(*a, Reach::Turn)
                 .map_or(Left::Unknown, |k| self.mark(&k));
             if next.is_some_and(|n| self.differs(&left, &n)) {
                 out.push((before, after));
