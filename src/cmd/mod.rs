@@ -1,8 +1,10 @@
 //! One file a subcommand, each the same five steps: gather → plan → preview → apply → report. What they share of the
 //! command line stands here.
 
+pub mod carry;
 pub mod list;
 pub mod log;
+pub mod preview;
 pub mod report;
 pub mod restore;
 pub mod sessions;
@@ -127,6 +129,22 @@ impl Context<'_> {
         let workspace = self.global.workspace.as_deref();
         let found = discover::pick(self.env, name, workspace)?;
         Read::new(&found, self.env)
+    }
+
+    /// A command to type next: with the session that was named, and the folder.
+    #[must_use]
+    pub fn command(&self, words: &str, session: Option<&str>) -> String {
+        let mut line = vec!["rewind".to_owned(), words.to_owned()];
+        if let Some(name) = session {
+            line.extend(["-s".to_owned(), words::shell_word(name)]);
+        }
+        if let Some(folder) = &self.global.workspace {
+            let folder = words::shell_word(&folder.to_string_lossy());
+            line.extend(["-w".to_owned(), folder]);
+        }
+        let line = line.join(" ");
+        // The name may have come from anywhere, so it may hold anything.
+        crate::ui::sanitise(&line).into_owned()
     }
 
     /// Finishes or reverts what a killed run left open in this folder; every command that looks at it begins so.
