@@ -7,12 +7,24 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod conflicts;
+mod corpus;
 mod env;
+mod exit_codes;
 mod fixtures;
+mod json;
+mod json_page;
 mod layers;
+mod list;
+mod log;
+mod native;
+mod readme;
 mod restore;
+mod sessions;
+mod show;
 mod source;
 mod story;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::path::Path;
