@@ -353,6 +353,21 @@ fn the_cut_of_a_codex_rollout_that_others_build_upon_is_refused() {
     assert_eq!(before.0.changes(&Tree::of(&env.workspace())), [""; 0]);
     assert_eq!(before.1.changes(&Tree::of(&env.home())), [""; 0]);
     assert_eq!(prompts(&env, &["-s", thread]), ["one", "two, otherwise"]);
+    // With the newer rollout of the thread gone, the fork still counts on the parent.
+    let newer = day.join(format!(
+        "rollout-2026-05-01T11-00-00-{thread}_0196f0aa-0000-7000-8000-000000000005.jsonl"
+    ));
+    fs::remove_file(newer).unwrap();
+    let args = [&["restore", "1", "--scope", "both", "--yes"], &named[..]].concat();
+    let run = env.run(&args);
+    assert_eq!(run.code, Some(6), "{}", run.text());
+    assert!(
+        run.stderr
+            .contains("0196f0bb-0000-7000-8000-000000000006.jsonl` builds on this"),
+        "{}",
+        run.text()
+    );
+    assert_eq!(before.0.changes(&Tree::of(&env.workspace())), [""; 0]);
     // What the hint offers.
     let args = [&["restore", "0", "--scope", "code", "--yes"], &named[..]].concat();
     let run = env.run(&args);
