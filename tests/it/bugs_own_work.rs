@@ -347,8 +347,8 @@ fn bug_45_what_will_be_refused_is_not_shown_as_done() {
     let env = TestEnv::new();
     motley(&env);
     let args = ["restore", "0", "--scope", "both", "--json"];
-    let plan = json(&run(&env, 0, &[&args[..], &["--dry-run"]].concat()));
-    assert_eq!(plan["status"], "planned");
+    let plan = json(&run(&env, 4, &[&args[..], &["--dry-run"]].concat()));
+    assert_eq!(plan["status"], "refused");
     let out = untouched(&env, || run(&env, 4, &[&args[..], &["--yes"]].concat()));
     assert_eq!(paths(&error(&out), "paths"), paths(&plan, "conflicts"));
 }

@@ -323,15 +323,14 @@ impl<'e> World<'e> {
     fn depth(&self) -> usize {
         let run = self.env.run(&["log", "--json"]);
         let log = json(&run);
-        let mut depth = 0;
-        for operation in log["operations"].as_array().unwrap() {
-            match (operation["status"].as_str(), operation["act"].as_str()) {
-                (Some("done"), Some("undo")) => depth -= 1,
-                (Some("done"), _) => depth += 1,
-                _ => {}
-            }
-        }
-        depth
+        // What was taken back is "undone"; an undo itself is taken back by a redo.
+        let counts = |o: &&Value| o["status"] == "done" && o["act"] != "undo";
+        log["operations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(counts)
+            .count()
     }
 }
 
