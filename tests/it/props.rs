@@ -433,6 +433,7 @@ fn config(cases: u32) -> Config {
     let config = Config {
         failure_persistence: None,
         max_shrink_iters: 400,
+        max_shrink_time: 20_000,
         ..Config::default()
     };
     match std::env::var_os("PROPTEST_CASES") {
