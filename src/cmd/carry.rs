@@ -63,7 +63,10 @@ pub fn carry_out(
         return unchanged(ctx, plan, ask, resume);
     }
     if !ask.yes {
-        preview(ctx, plan, ask, Tense::Would)?;
+        // What is asked about must be on the screen before the question; where it cannot be, nothing is done.
+        preview(ctx, plan, ask, Tense::Would)
+            .and_then(|()| crate::ui::quiet_pipe(ctx.ui.finish()).map_err(super::stdout))
+            .map_err(|e| e.changed("nothing was changed"))?;
         if !ask::yes("Do it?") {
             return Err(Error::new(Kind::Failed, "not confirmed"));
         }

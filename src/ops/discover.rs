@@ -155,6 +155,13 @@ pub fn pick(env: &Env, name: Option<&str>, workspace: Option<&Path>) -> Result<F
 }
 
 fn named(env: &Env, name: &str) -> Result<Found, Error> {
+    // What an unset variable of a script gives: every id begins with it.
+    if name.is_empty() {
+        return Err(
+            Error::new(Kind::NotFound, "the session that was named is empty")
+                .hint("leave the option out for the newest session of this folder"),
+        );
+    }
     let path = env.cwd.join(name);
     match std::fs::metadata(&path) {
         Ok(meta) if meta.is_file() => return of_path(&path),

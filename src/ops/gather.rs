@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::discover::{Found, canonical};
+use super::journal::Journal;
+use super::ours;
 use super::plan::Point;
 use super::timeline::{self, Timeline};
 use crate::ckpt;
@@ -91,6 +93,10 @@ impl Read {
 
     fn by_key(&self, key: &str, none: impl Fn(String) -> Error) -> Result<&Turn, Error> {
         let turns = &self.session.turns;
+        // What an unset variable of a script gives: every id begins with it.
+        if key.is_empty() {
+            return Err(none("the turn that was named is empty".to_owned()));
+        }
         if let Some(exact) = turns.iter().find(|t| t.key == key) {
             return Ok(exact);
         }
@@ -134,17 +140,17 @@ impl Read {
     /// Joins both from `from` on.
     ///
     /// # Errors
-    /// As [`Read::calls`] and [`Read::checkpoints`].
+    /// As [`Read::calls`] and [`Read::checkpoints`]; the journal cannot be read.
     pub fn timeline(&self, root: &Root, from: u32, env: &Env) -> Result<Timeline, Error> {
         let calls = self.calls(from, env)?;
         let checkpoints = self.checkpoints()?;
-        Ok(timeline::join(
-            &self.session,
-            root,
-            &calls,
-            &checkpoints,
-            from,
-        ))
+        let mut timeline = timeline::join(&self.session, root, &calls, &checkpoints, from)?;
+        // Without a place for a journal nothing was ever restored.
+        if env.state.is_some() {
+            let journal = Journal::open(env.state.as_deref(), root)?;
+            ours::count_as_left(&mut timeline, &journal)?;
+        }
+        Ok(timeline)
     }
 
     /// The point before a turn.

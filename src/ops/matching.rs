@@ -3,6 +3,7 @@
 //! sent twice, a transcript may have been cut or forked since; what cannot be told is said, never guessed.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::model::checkpoint::Checkpoint;
 use crate::model::session::Session;
@@ -33,6 +34,19 @@ pub fn tie<'a>(session: &Session, checkpoints: &'a [Checkpoint]) -> Vec<Matched<
         .collect();
     by_prompt(session, &mut out);
     out
+}
+
+/// The turns that the checkpoint at an index may belong to: its own, else those between its neighbours' turns.
+#[must_use]
+pub fn may_be_of(session: &Session, tied: &[Matched<'_>], index: usize) -> Range<u32> {
+    let (before, rest) = tied.split_at(index.min(tied.len()));
+    if let Some(turn) = rest.first().and_then(|m| m.turn) {
+        return turn..turn.saturating_add(1);
+    }
+    let start = before.iter().rev().find_map(|m| m.turn);
+    let end = rest.iter().find_map(|m| m.turn);
+    let all = u32::try_from(session.turns.len()).unwrap_or(u32::MAX);
+    start.map_or(0, |t| t.saturating_add(1))..end.unwrap_or(all)
 }
 
 fn by_id(session: &Session, keys: &HashMap<&str, u32>, c: &Checkpoint) -> Option<u32> {
@@ -164,6 +178,20 @@ mod tests {
         assert_eq!(tied(&["a", "a"], &both), [Some(0), Some(1)]);
         let one = [checkpoint(0, "a", None)];
         assert_eq!(tied(&["a", "a"], &one), [None]);
+    }
+
+    #[test]
+    fn a_checkpoint_without_a_turn_lies_between_its_neighbours() {
+        let session = session(&["a", "b", "c", "d"]);
+        let c = [
+            checkpoint(0, "a", None),
+            checkpoint(1, "", None),
+            checkpoint(2, "d", None),
+            checkpoint(3, "", None),
+        ];
+        let tied = tie(&session, &c);
+        let ranges: Vec<_> = (0..4).map(|i| may_be_of(&session, &tied, i)).collect();
+        assert_eq!(ranges, [0..1, 1..3, 3..4, 4..4]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod discover;
 pub mod gather;
 pub mod journal;
 pub mod matching;
+pub mod ours;
 pub mod plan;
 pub mod recover;
 pub mod states;
@@ -20,3 +21,6 @@ pub use crate::fsx::hash::hex;
 pub use crate::fsx::new_file;
 pub use crate::fsx::tree::{FileKind, Root, SafePath};
 pub use crate::fsx::{Disk, Real};
+
+#[cfg(test)]
+pub(crate) mod tests;

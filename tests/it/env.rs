@@ -114,7 +114,50 @@ impl TestEnv {
 
     /// Runs the program in another folder.
     pub(crate) fn run_in<S: AsRef<OsStr>>(&self, folder: &Path, args: &[S]) -> Run {
-        let output = self.command(args).current_dir(folder).output().unwrap();
+        self.end(self.command(args).current_dir(folder))
+    }
+
+    /// Runs the program until a crash point (`fsx::crash`) kills it; without a code where it did.
+    pub(crate) fn run_killed_at<S: AsRef<OsStr>>(&self, point: &str, args: &[S]) -> Run {
+        self.end(self.command(args).env("REWIND_CRASH_AT", point))
+    }
+
+    /// Runs the program as a user whom permission bits stop: where the tests run as root, without root's power to pass
+    /// over them. `None` where that cannot be had; a test skips then, and says so.
+    pub(crate) fn run_powerless<S: AsRef<OsStr>>(&self, args: &[S]) -> Option<Run> {
+        let probe = self.base.join("tmp/probe");
+        fs::create_dir_all(&probe).unwrap();
+        fs::set_permissions(&probe, fs::Permissions::from_mode(0o555)).unwrap();
+        let plain = self.command(args);
+        if fs::write(probe.join("x"), "").is_err() {
+            return Some(self.end(&mut { plain }));
+        }
+        fs::remove_file(probe.join("x")).unwrap();
+        let without = |program: &OsStr| {
+            let mut command = Command::new("setpriv");
+            command
+                .arg("--bounding-set=-dac_override,-dac_read_search")
+                .arg(program);
+            command
+                .env_clear()
+                .envs(&self.vars)
+                .current_dir(self.workspace());
+            command
+        };
+        let touch = without(OsStr::new("touch")).arg(probe.join("x")).output();
+        if touch.is_ok_and(|o| !o.status.success()) && !probe.join("x").exists() {
+            return Some(self.end(without(plain.get_program()).args(args)));
+        }
+        // Nothing depends on the line being seen.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: permission bits stop nobody here"
+        );
+        None
+    }
+
+    fn end(&self, command: &mut Command) -> Run {
+        let output = command.stdin(Stdio::null()).output().unwrap();
         Run {
             stdout: self.clean(&output.stdout),
             stderr: self.clean(&output.stderr),

@@ -7,21 +7,30 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod bugs;
+mod bugs_own_work;
+mod bugs_point;
+mod bugs_restore;
 mod conflicts;
 mod corpus;
+mod crash;
 mod env;
 mod exit_codes;
+mod fault;
 mod fixtures;
 mod json;
 mod json_page;
+mod killed;
 mod layers;
 mod list;
 mod log;
 mod native;
+mod props;
 mod readme;
 mod restore;
 mod sessions;
 mod show;
+mod sidecar;
 mod source;
 mod story;
 mod undo;

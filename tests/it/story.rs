@@ -23,9 +23,12 @@ pub(crate) enum History {
     Off,
 }
 
-/// A session that is being told.
+/// A session that is being told. A clone is the session as it was at that moment.
+#[derive(Clone)]
 pub(crate) struct Story<'e> {
     env: &'e TestEnv,
+    /// The folder that the agent works in.
+    root: PathBuf,
     id: String,
     history: History,
     lines: String,
@@ -34,6 +37,8 @@ pub(crate) struct Story<'e> {
     prompt: String,
     /// Path → version of its newest backup, `None` when it did not exist, and the bytes of it.
     tracked: BTreeMap<String, (u32, Option<Vec<u8>>)>,
+    /// Path → the newest version that was ever given to a copy.
+    versions: BTreeMap<String, u32>,
 }
 
 impl<'e> Story<'e> {
@@ -44,6 +49,7 @@ impl<'e> Story<'e> {
     pub(crate) fn with(env: &'e TestEnv, id: &str, history: History) -> Self {
         Self {
             env,
+            root: env.workspace(),
             id: id.to_owned(),
             history,
             lines: String::new(),
@@ -51,7 +57,23 @@ impl<'e> Story<'e> {
             last: None,
             prompt: String::new(),
             tracked: BTreeMap::new(),
+            versions: BTreeMap::new(),
         }
+    }
+
+    /// The agent works in this folder below the workspace.
+    pub(crate) fn below(mut self, folder: &str) -> Self {
+        self.root = self.env.workspace().join(folder);
+        self
+    }
+
+    /// The agent reads its session again, as it stood when the clone was made: what was told since is no part of it.
+    /// Ids and copies are not used a second time.
+    pub(crate) fn go_on_from(&mut self, then: &Self) {
+        self.lines.clone_from(&then.lines);
+        self.last.clone_from(&then.last);
+        self.prompt.clone_from(&then.prompt);
+        self.tracked.clone_from(&then.tracked);
     }
 
     /// A record of the conversation; returns its id.
@@ -62,7 +84,7 @@ impl<'e> Story<'e> {
         let mut record = json!({
             "parentUuid": self.last, "isSidechain": false, "type": kind, "message": message, "uuid": id,
             "timestamp": format!("2026-03-02T10:{:02}:{:02}.000Z", second / 60, second % 60),
-            "cwd": self.env.workspace(), "sessionId": self.id, "version": "2.1.332",
+            "cwd": self.root, "sessionId": self.id, "version": "2.1.332",
         });
         for (name, value) in more {
             record[*name] = value.clone();
@@ -110,7 +132,11 @@ impl<'e> Story<'e> {
         for path in paths {
             let now = fs::read(self.full(&path)).ok();
             let (version, known) = self.tracked[&path].clone();
-            let version = if known == now { version } else { version + 1 };
+            let version = if known == now {
+                version
+            } else {
+                self.next_version(&path)
+            };
             self.tracked.insert(path.clone(), (version, now.clone()));
             let backup = self.backup(&path, version, now.as_deref());
             map.insert(path, backup);
@@ -118,8 +144,19 @@ impl<'e> Story<'e> {
         Value::Object(map)
     }
 
+    /// What a file holds now, as the agent reads it before an edit.
+    pub(crate) fn now(&self, path: &str) -> String {
+        fs::read_to_string(self.full(path)).unwrap()
+    }
+
+    fn next_version(&mut self, path: &str) -> u32 {
+        let newest = self.versions.entry(path.to_owned()).or_default();
+        *newest += 1;
+        *newest
+    }
+
     fn full(&self, path: &str) -> PathBuf {
-        self.env.workspace().join(path)
+        self.root.join(path)
     }
 
     /// The folder of the agent's copies.
@@ -154,8 +191,9 @@ impl<'e> Story<'e> {
             return;
         }
         let now = fs::read(self.full(path)).ok();
-        let backup = self.backup(path, 1, now.as_deref());
-        self.tracked.insert(path.to_owned(), (1, now));
+        let version = self.next_version(path);
+        let backup = self.backup(path, version, now.as_deref());
+        self.tracked.insert(path.to_owned(), (version, now));
         let prompt = self.prompt.clone();
         self.line(&json!({
             "type": "file-history-delta", "messageId": "a", "snapshotMessageId": prompt,
@@ -186,7 +224,8 @@ impl<'e> Story<'e> {
         let old = fs::read(&full).ok();
         let call = self.call("Write", &json!({"file_path": full, "content": content}));
         self.track(path);
-        self.env.write(path, content);
+        fs::create_dir_all(full.parent().unwrap()).unwrap();
+        fs::write(&full, content).unwrap();
         let kind = if old.is_some() { "update" } else { "create" };
         let original = old.map(|b| String::from_utf8_lossy(&b).replace("\r\n", "\n"));
         let result = json!({"type": kind, "filePath": full, "content": content, "structuredPatch": [], "originalFile": original});
@@ -275,11 +314,19 @@ impl<'e> Story<'e> {
         path
     }
 
+    /// Writes a checkpoint into the folder of our own sidecar, as it is.
+    pub(crate) fn checkpoint(&self, turn: u32, record: impl AsRef<[u8]>) -> PathBuf {
+        let folder = self.path().with_extension("ckpt");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("turn-{turn}.json"));
+        fs::write(&path, record).unwrap();
+        path
+    }
+
     /// Where the session file lies.
     pub(crate) fn path(&self) -> PathBuf {
         let name: String = self
-            .env
-            .workspace()
+            .root
             .to_str()
             .unwrap()
             .chars()
