@@ -7,7 +7,7 @@ use super::{Context, Outcome, words};
 use crate::error::{Error, Kind, Result};
 use crate::model::point::OnConflict;
 use crate::ops::Root;
-use crate::ops::plan::{Act, Plan};
+use crate::ops::plan::{Act, Conflict, ConflictKind, Plan};
 use crate::ui::ask;
 use crate::ui::text::count;
 
@@ -188,9 +188,15 @@ fn refuse_conflicts(ctx: &Context<'_>, plan: &Plan, on_conflict: OnConflict) -> 
     let n = plan.conflicts.len();
     let files = count(n, "file", "files");
     let them = if n == 1 { "it" } else { "them" };
+    let sure = |c: &Conflict| c.why != ConflictKind::NotKnown;
+    let changed = if plan.conflicts.iter().all(sure) {
+        "changed"
+    } else {
+        "may have changed"
+    };
     let message = match &plan.act {
         Act::Restore => format!(
-            "turn {} cannot be gone back to: {files} changed since the agent wrote {them}",
+            "turn {} cannot be gone back to: {files} {changed} since the agent wrote {them}",
             plan.point.turn
         ),
         Act::Undo(of) | Act::Redo(of) => {
