@@ -187,9 +187,15 @@ fn refuse_conflicts(ctx: &Context<'_>, plan: &Plan, on_conflict: OnConflict) -> 
     let n = plan.conflicts.len();
     let files = count(n, "file", "files");
     let them = if n == 1 { "it" } else { "them" };
+    let sure = |c: &Conflict| c.why != ConflictKind::NotKnown;
+    let changed = if plan.conflicts.iter().all(sure) {
+        "changed"
+    } else {
+        "may have changed"
+    };
     let message = match &plan.act {
         Act::Restore => format!(
-            "turn {} cannot be gone back to: {files} changed since the agent wrote {them}",
+            "turn {} cannot be gone back to: {files} {changed} since the agent wrote {them}",
             plan.point.turn
         ),
         Act::Undo(of) | Act::Redo(of) => {

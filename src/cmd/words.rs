@@ -46,6 +46,9 @@ pub fn conflict(kind: ConflictKind, act: &Act) -> &'static str {
         (ConflictKind::Created, Act::Restore) => "made since the agent removed it",
         (ConflictKind::Created, _) => "made since",
         (ConflictKind::NotAFile, _) => "not a plain file any more",
+        (ConflictKind::NotKnown, _) => {
+            "the record does not tell what the agent left, so it may hold work of yours"
+        }
     }
 }
 

@@ -164,7 +164,8 @@ impl Decide<'_> {
         let conflict = match own {
             Some(true) => None,
             Some(false) if story.left == Left::Absent => Some(ConflictKind::Created),
-            _ => Some(ConflictKind::Changed),
+            Some(false) => Some(ConflictKind::Changed),
+            None => Some(ConflictKind::NotKnown),
         };
         if let Some(why) = conflict {
             self.plan.conflicts.push(Conflict {

@@ -103,6 +103,8 @@ pub enum ConflictKind {
     Created,
     /// It is a folder, a link or a device now.
     NotAFile,
+    /// It would be removed, and the record does not tell whether what is there is the agent's.
+    NotKnown,
 }
 
 /// A path that cannot be taken back.

@@ -322,6 +322,34 @@ fn every_point_of_codex() {
     assert_eq!(prompts(&env, &[]), told[..2]);
 }
 
+/// What the agent left is not recorded then, and a file that may hold somebody's work is not removed unasked.
+#[test]
+fn a_new_codex_file_that_was_changed_by_hand_is_not_removed_and_not_called_changed() {
+    let env = TestEnv::new();
+    let mut r = Rollout::new(&env);
+    r.prompt("add b");
+    r.add("b.py", "b\n");
+    env.write("b.py", "b\nby hand\n");
+    r.prompt("change it");
+    r.update("b.py", 1, "b", "bb");
+    r.save();
+    let before = Tree::of(&env.workspace());
+    let run = env.run(&["restore", "0", "--scope", "code", "--yes"]);
+    assert_eq!(run.code, Some(4), "{}", run.text());
+    assert!(
+        run.stderr.contains("1 file may have changed since"),
+        "{}",
+        run.text()
+    );
+    assert!(
+        run.stderr
+            .contains("b.py: the record does not tell what the agent left"),
+        "{}",
+        run.text()
+    );
+    assert_eq!(before.changes(&Tree::of(&env.workspace())), [""; 0]);
+}
+
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")

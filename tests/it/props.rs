@@ -324,7 +324,7 @@ impl<'e> World<'e> {
         let run = self.env.run(&["log", "--json"]);
         let log = json(&run);
         // What was taken back is "undone"; an undo itself is taken back by a redo.
-        let counts = |o: &&Value| o["status"] == "done" && o["act"] != "undo";
+        let counts = |o: &&serde_json::Value| o["status"] == "done" && o["act"] != "undo";
         log["operations"]
             .as_array()
             .unwrap()
