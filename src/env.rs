@@ -57,6 +57,23 @@ impl Env {
         })
     }
 
+    /// Surroundings with nothing in them, for tests to fill.
+    #[cfg(test)]
+    pub(crate) fn bare() -> Self {
+        Self {
+            home: None,
+            cwd: PathBuf::from("/"),
+            state: None,
+            vars: BTreeMap::new(),
+            now: DateTime::UNIX_EPOCH,
+            crash: None,
+            pid: 1,
+            interactive: false,
+            tty: false,
+            columns: None,
+        }
+    }
+
     /// A variable that is set and not empty.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&OsStr> {

@@ -18,6 +18,11 @@ use crate::ui::{Paint, age};
 /// The session cannot be found or read.
 pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
     let read = ctx.read(args.of.as_deref())?;
+    // Whatever a killed run left is settled before anything is shown of the folder; a session whose folder is gone is
+    // listed all the same.
+    if let Ok(root) = read.root(ctx.env, ctx.global.workspace.as_deref()) {
+        ctx.settle(&root)?;
+    }
     let session = &read.session;
     let skip = args
         .last

@@ -122,11 +122,25 @@ impl Context<'_> {
     ///
     /// # Errors
     /// There is none, there are several, or it cannot be read.
-    pub fn read(&self, name: Option<&str>) -> Result<Read> {
+    pub fn read(&mut self, name: Option<&str>) -> Result<Read> {
+        self.settle_here()?;
         let name = name.or(self.global.session.as_deref());
         let workspace = self.global.workspace.as_deref();
         let found = discover::pick(self.env, name, workspace)?;
         Read::new(&found, self.env)
+    }
+
+    /// Settles before a session is looked for: a killed run may have left it cut, or with nothing in it.
+    fn settle_here(&mut self) -> Result<()> {
+        let Ok(root) = undo::root(self) else {
+            // There is no such folder: whoever needs it says so.
+            return Ok(());
+        };
+        match self.settle(&root) {
+            // Another run is at work: whoever wants to change anything meets it again.
+            Err(e) if e.kind == Kind::Busy => Ok(()),
+            other => other,
+        }
     }
 
     /// Finishes or reverts what a killed run left open in this folder; every command that looks at it begins so.

@@ -10,7 +10,7 @@ use crate::cli;
 use crate::error::{Error, Kind, Result};
 use crate::model::point::OnConflict;
 use crate::ops::gather::Read;
-use crate::ops::plan::Plan;
+use crate::ops::plan::{Act, Plan};
 use crate::ops::{Root, cut, decide, new_file};
 use crate::ui::ask;
 
@@ -161,6 +161,8 @@ pub fn carry_out(
     }
     if !ask.yes {
         preview(ctx, plan)?;
+        // What is asked about must be on the screen before the question.
+        crate::ui::quiet_pipe(ctx.ui.finish()).map_err(super::stdout)?;
         if !ask::yes("Do it?") {
             return Err(Error::new(Kind::Failed, "not confirmed"));
         }
@@ -178,7 +180,10 @@ pub fn carry_out(
         if let Some(resume) = resume {
             ctx.ui.hint(&format!("go on with `{resume}`"));
         }
-        ctx.ui.hint("`rewind undo` takes this back");
+        ctx.ui.hint(match plan.act {
+            Act::Restore | Act::Redo(_) => "`rewind undo` takes this back",
+            Act::Undo(_) => "`rewind redo` does it again",
+        });
     }
     Ok(outcome(plan))
 }

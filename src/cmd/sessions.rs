@@ -1,6 +1,6 @@
 //! `rewind sessions`: the sessions of this folder, newest first.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, undo};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
 use crate::format;
@@ -22,6 +22,8 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
                 .hint(format!("known are: {}", known.join(", "))),
         );
     }
+    let root = undo::root(ctx)?;
+    ctx.settle(&root)?;
     let found = match (args.all, &ctx.global.workspace) {
         (true, _) => discover::all(ctx.env, agent),
         (false, Some(folder)) => discover::of_workspace(ctx.env, &ctx.env.cwd.join(folder), agent),

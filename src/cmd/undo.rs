@@ -79,7 +79,9 @@ pub fn root(ctx: &Context<'_>) -> Result<Root> {
     if let Some(named) = &ctx.global.workspace {
         return gather::open_root(&ctx.env.cwd.join(named));
     }
-    for folder in ctx.env.cwd.ancestors() {
+    // Without a place for a journal no folder has one.
+    let above = ctx.env.state.iter().flat_map(|_| ctx.env.cwd.ancestors());
+    for folder in above {
         let root = gather::open_root(folder)?;
         let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
         if journal.folder().is_dir() {

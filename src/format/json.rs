@@ -192,6 +192,12 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Offset behind the object, once the last member was pulled.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.at
+    }
+
     /// The next member, or `None` behind the last one.
     ///
     /// # Errors

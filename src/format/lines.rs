@@ -290,7 +290,12 @@ impl<R: Read> Lines<'_, R> {
                     if count == 2 {
                         self.warn(Oddity::GluedRecords, at + pos as u64);
                     }
-                    if visit.wants(record) == Ok(Wants::Whole) {
+                    // The first record was asked for already; a line that is only passed for its seam was not wanted.
+                    let wanted = match count {
+                        1 if wants.is_ok() => wants,
+                        _ => visit.wants(record),
+                    };
+                    if wanted == Ok(Wants::Whole) {
                         visit.take(record, at + pos as u64);
                     }
                     pos = gap(line, pos + len);
@@ -330,7 +335,7 @@ fn whole_object(bytes: &[u8]) -> json::Scan<usize> {
     // Walking the members finds a torn string that a later record runs into; only counting brackets would not.
     let mut fields = json::Fields::open(bytes, 0)?;
     while fields.pull()?.is_some() {}
-    json::skip(bytes, 0)
+    Ok(fields.end())
 }
 
 /// Whether a line that was left at its head may hold another record behind the first one.

@@ -25,7 +25,6 @@ pub const POINTS: &[&str] = &[
     "settled",
     "verified",
     "committed",
-    "swept",
     "recovering",
     "recovered",
 ];

@@ -41,12 +41,57 @@ pub fn take(disk: &dyn Disk, dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<Op
     Err(io::ErrorKind::ResourceBusy.into())
 }
 
+/// What came of asking for the lock of an agent.
+#[derive(Debug)]
+pub enum Asked {
+    /// The agent keeps no such lock.
+    None,
+    /// It is ours until this is dropped.
+    Held(Lock),
+    /// The agent has it.
+    Busy,
+}
+
+/// Takes the lock that an agent holds on `<file>.lock` while it saves a session, where there is one (Reasonix,
+/// `formats/reasonix.md` §1.9). The lock file is never made or removed by us.
+///
+/// # Errors
+/// It is there and cannot be opened or locked.
+pub fn of_agent(session: &std::path::Path) -> io::Result<Asked> {
+    let mut path = session.as_os_str().to_owned();
+    path.push(".lock");
+    let file = match File::options().read(true).write(true).open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Asked::None),
+        Err(e) => return Err(e),
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Asked::Held(Lock { _file: file })),
+        Err(TryLockError::WouldBlock) => Ok(Asked::Busy),
+        Err(TryLockError::Error(e)) => Err(e),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
     use crate::fsx::Real;
+
+    #[test]
+    fn an_agents_lock_is_taken_only_where_there_is_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = dir.path().join("s.jsonl");
+        assert!(matches!(of_agent(&session).unwrap(), Asked::None));
+        let lock = dir.path().join("s.jsonl.lock");
+        assert!(!lock.exists());
+        let agent = File::create(&lock).unwrap();
+        agent.try_lock().unwrap();
+        assert!(matches!(of_agent(&session).unwrap(), Asked::Busy));
+        drop(agent);
+        assert!(matches!(of_agent(&session).unwrap(), Asked::Held(_)));
+    }
 
     #[test]
     fn a_lock_is_held_once_and_ends_with_its_holder() {

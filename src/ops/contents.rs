@@ -1,45 +1,102 @@
 //! Loads the contents that a record names: as a source for staging, or whole where an edit is to be undone.
 
+use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::Bytes;
-use crate::format::lines;
+use crate::format::{json, lines};
 use crate::fsx::hash;
 use crate::model::edit::{Content, Payload, Reason};
-use crate::model::session::Session;
+use crate::model::session::{Session, Span};
 
 /// The most bytes that are held to undo an edit or to compare texts; a larger file is a gap.
 pub const MOST: u64 = 64 << 20;
 
-/// Where the bytes of a content come from.
-///
-/// # Errors
-/// The record names a file of the session that it does not have.
-pub fn source(session: &Session, content: &Content) -> Result<Bytes, Reason> {
-    Ok(match &content.payload {
-        Payload::File(path) => Bytes::File(path.clone()),
-        Payload::Zst(path) => Bytes::Zst(path.clone()),
-        Payload::TokenIn(path, start, end) => Bytes::Token(path.clone(), *start, *end),
-        Payload::Bytes(bytes) => Bytes::Held(bytes.clone()),
-        Payload::Token(span) => {
-            let file = session.files.get(span.file.0 as usize);
-            let file = file.ok_or(Reason::CopyGone)?;
-            Bytes::Token(file.clone(), span.start, span.end)
-        }
-        Payload::Lines(span) => {
-            let file = session.files.get(span.file.0 as usize);
-            let file = file.ok_or(Reason::CopyGone)?;
-            Bytes::Held(lines::read_span(file, span.start, span.end).map_err(|e| reason(&e))?)
-        }
-    })
+/// The contents of one session, each of its files opened once.
+pub struct Contents<'a> {
+    session: &'a Session,
+    open: Mutex<HashMap<u16, Arc<File>>>,
 }
 
-/// The bytes of a content, checked against the hash that the record names.
-///
-/// # Errors
-/// They are gone, cannot be read, are not those that were saved, or are more than [`MOST`].
-pub fn load(session: &Session, content: &Content) -> Result<Vec<u8>, Reason> {
-    let source = source(session, content)?;
+impl<'a> Contents<'a> {
+    /// The contents that the records of this session name.
+    #[must_use]
+    pub fn new(session: &'a Session) -> Self {
+        Self {
+            session,
+            open: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Where the bytes of a content come from.
+    ///
+    /// # Errors
+    /// The record names a file of the session that it does not have, or lines that cannot be read.
+    pub fn source(&self, content: &Content) -> Result<Bytes, Reason> {
+        Ok(match &content.payload {
+            Payload::File(path) => Bytes::File(path.clone()),
+            Payload::Zst(path) => Bytes::Zst(path.clone()),
+            Payload::TokenIn(path, start, end) => Bytes::Token(path.clone(), *start, *end),
+            Payload::Bytes(bytes) => Bytes::Held(bytes.clone()),
+            Payload::Token(span) => {
+                Bytes::Token(self.path(*span)?.to_path_buf(), span.start, span.end)
+            }
+            Payload::Lines(span) => Bytes::Held(self.span(*span)?),
+        })
+    }
+
+    fn path(&self, span: Span) -> Result<&'a Path, Reason> {
+        let file = self.session.files.get(span.file.0 as usize);
+        Ok(file.ok_or(Reason::CopyGone)?)
+    }
+
+    /// The bytes of a span of the session.
+    fn span(&self, span: Span) -> Result<Vec<u8>, Reason> {
+        let path = self.path(span)?;
+        if path.extension().is_some_and(|e| e == "zst") || span.len() > lines::LONGEST as u64 {
+            return lines::read_span(path, span.start, span.end).map_err(|e| reason(&e));
+        }
+        let file = self.file(span.file.0, path).map_err(|e| reason(&e))?;
+        let mut bytes = vec![0; usize::try_from(span.len()).map_err(|_| Reason::TooLarge)?];
+        file.read_exact_at(&mut bytes, span.start)
+            .map_err(|e| reason(&e))?;
+        Ok(bytes)
+    }
+
+    fn file(&self, no: u16, path: &Path) -> io::Result<Arc<File>> {
+        // A poisoned lock only means that another thread panicked; the map is whole.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = open.get(&no) {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(File::open(path)?);
+        open.insert(no, Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// The bytes of a content, checked against the hash that the record names.
+    ///
+    /// # Errors
+    /// They are gone, cannot be read, are not those that were saved, or are more than [`MOST`].
+    pub fn load(&self, content: &Content) -> Result<Vec<u8>, Reason> {
+        let bytes = match &content.payload {
+            Payload::Token(span) => json::string(&self.span(*span)?, json::Broken::Refuse)
+                .ok_or(Reason::CopyDamaged)?
+                .into_owned(),
+            _ => read(&self.source(content)?)?,
+        };
+        match content.sha256 {
+            Some(sha) if hash::of_bytes(&bytes) != sha => Err(Reason::CopyDamaged),
+            _ => Ok(bytes),
+        }
+    }
+}
+
+fn read(source: &Bytes) -> Result<Vec<u8>, Reason> {
     let mut out = Vec::new();
     source
         .open()
@@ -48,10 +105,7 @@ pub fn load(session: &Session, content: &Content) -> Result<Vec<u8>, Reason> {
     if out.len() as u64 > MOST {
         return Err(Reason::TooLarge);
     }
-    match content.sha256 {
-        Some(sha) if hash::of_bytes(&out) != sha => Err(Reason::CopyDamaged),
-        _ => Ok(out),
-    }
+    Ok(out)
 }
 
 /// Length and SHA-256 of what a source holds.

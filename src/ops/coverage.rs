@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::matching::{may_be_of, tie};
 use crate::model::checkpoint::Checkpoint;
-use crate::model::edit::{Calls, Change, Gap, GapKind, Source, State};
+use crate::model::edit::{Calls, Change, Edit, Gap, GapKind, Reason, Source, State};
 use crate::model::session::Session;
 
 /// How well it is known what a file was before a turn.
@@ -68,57 +68,64 @@ impl Covered {
 /// What is known of each turn that the calls and checkpoints tell of.
 #[must_use]
 pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTreeMap<u32, Covered> {
-    let mut files: BTreeMap<u32, BTreeMap<PathBuf, Touched>> = BTreeMap::new();
-    let mut out: BTreeMap<u32, Covered> = BTreeMap::new();
-    for gap in &calls.gaps {
-        out.entry(gap.turn).or_default().gaps.push(gap.clone());
-    }
+    let mut all = Gathering {
+        session,
+        files: BTreeMap::new(),
+        gaps: calls.gaps.clone(),
+    };
     let tied = tie(session, checkpoints);
     for (index, m) in tied.iter().enumerate() {
-        let Some(turn) = m.turn else {
+        match (m.turn, &m.checkpoint.damaged) {
+            (Some(turn), _) => all.checkpoint(turn, m.checkpoint),
             // One that cannot be read is said at the first turn that it may be of.
-            let turn = may_be_of(session, &tied, index).next();
-            if let (Some(turn), Some(_)) = (turn, &m.checkpoint.damaged) {
-                out.entry(turn).or_default().gaps.push(Gap {
-                    turn,
-                    kind: GapKind::Checkpoint,
-                    detail: format!("checkpoint {} cannot be read", m.checkpoint.turn),
-                });
+            (None, Some(_)) => {
+                if let Some(turn) = may_be_of(session, &tied, index).next() {
+                    let words = format!("checkpoint {} cannot be read", m.checkpoint.turn);
+                    all.gap(turn, GapKind::Checkpoint, words);
+                }
             }
-            continue;
-        };
-        for snapshot in &m.checkpoint.files {
-            let touched = touched(
-                session,
-                &snapshot.path.path,
-                &snapshot.before,
-                Source::Ckpt,
-                &Change::Opaque,
-            );
-            let of_turn = files.entry(turn).or_default();
-            of_turn.entry(touched.path.clone()).or_insert(touched);
-        }
-        let gaps = m
-            .checkpoint
-            .gaps
-            .iter()
-            .map(|(kind, detail)| (*kind, detail.clone()));
-        let damaged = m.checkpoint.damaged.is_some().then(|| {
-            (
-                GapKind::Checkpoint,
-                "its checkpoint cannot be read".to_owned(),
-            )
-        });
-        for (kind, detail) in gaps.chain(damaged) {
-            let gap = Gap { turn, kind, detail };
-            out.entry(turn).or_default().gaps.push(gap);
+            (None, None) => {}
         }
     }
     for edit in &calls.edits {
+        all.edit(edit);
+    }
+    all.covered()
+}
+
+struct Gathering<'a> {
+    session: &'a Session,
+    files: BTreeMap<u32, BTreeMap<PathBuf, Touched>>,
+    gaps: Vec<Gap>,
+}
+
+impl Gathering<'_> {
+    fn gap(&mut self, turn: u32, kind: GapKind, detail: String) {
+        self.gaps.push(Gap { turn, kind, detail });
+    }
+
+    fn checkpoint(&mut self, turn: u32, checkpoint: &Checkpoint) {
+        for snapshot in &checkpoint.files {
+            let path = &snapshot.path.path;
+            let before = &snapshot.before;
+            let touched = touched(self.session, path, before, Source::Ckpt, &Change::Opaque);
+            let of_turn = self.files.entry(turn).or_default();
+            of_turn.entry(touched.path.clone()).or_insert(touched);
+        }
+        for (kind, detail) in &checkpoint.gaps {
+            self.gap(turn, *kind, detail.clone());
+        }
+        if checkpoint.damaged.is_some() {
+            let words = "its checkpoint cannot be read".to_owned();
+            self.gap(turn, GapKind::Checkpoint, words);
+        }
+    }
+
+    /// The first touch counts; a sidecar that knows it not gives way to a record that does.
+    fn edit(&mut self, edit: &Edit) {
         let path = &edit.path.path;
-        let touched = touched(session, path, &edit.before, edit.source, &edit.change);
-        let of_turn = files.entry(edit.turn).or_default();
-        // The first touch counts; a sidecar that knows it not gives way to a record that does.
+        let touched = touched(self.session, path, &edit.before, edit.source, &edit.change);
+        let of_turn = self.files.entry(edit.turn).or_default();
         match of_turn.get_mut(&touched.path) {
             Some(known) if known.source == Source::Ckpt && touched.known < known.known => {
                 *known = touched;
@@ -129,10 +136,17 @@ pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTree
             }
         }
     }
-    for (turn, files) in files {
-        out.entry(turn).or_default().files = files.into_values().collect();
+
+    fn covered(self) -> BTreeMap<u32, Covered> {
+        let mut out: BTreeMap<u32, Covered> = BTreeMap::new();
+        for gap in self.gaps {
+            out.entry(gap.turn).or_default().gaps.push(gap);
+        }
+        for (turn, files) in self.files {
+            out.entry(turn).or_default().files = files.into_values().collect();
+        }
+        out
     }
-    out
 }
 
 fn touched(
@@ -144,6 +158,8 @@ fn touched(
 ) -> Touched {
     let (known, source) = match before {
         State::Absent | State::Held(_) => (Known::Recorded, source),
+        // The file's birth time tells, as long as the file is the one that the call made.
+        State::Unknown(Reason::MaybeOverwritten) => (Known::Reversible, Source::Reversed),
         State::Unknown(_) if matches!(change, Change::Opaque) => (Known::Unknown, source),
         State::Unknown(_) => (Known::Reversible, Source::Reversed),
     };

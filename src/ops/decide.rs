@@ -262,8 +262,15 @@ impl Decide<'_> {
             Left::Unknown => None,
             Left::Absent => Some(now.kind == FileKind::Absent),
             Left::Bytes(sha) => Some(now.kind == FileKind::File && now.sha256 == hash::hex(sha)),
-            Left::Text(sha) => {
+            Left::Text { as_is, plain: sha } => {
                 if now.kind != FileKind::File {
+                    return Some(false);
+                }
+                if now.sha256 == hash::hex(as_is) {
+                    return Some(true);
+                }
+                // The agent's text is held in the record, so a file beyond this is not it.
+                if now.len > super::contents::MOST {
                     return Some(false);
                 }
                 let bytes = self.root.read(&story.path).ok()?;

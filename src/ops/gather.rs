@@ -148,7 +148,7 @@ impl Read {
     pub fn timeline(&self, root: &Root, from: u32, env: &Env) -> Result<Timeline, Error> {
         let calls = self.calls(from, env)?;
         let checkpoints = self.checkpoints()?;
-        let mut timeline = timeline::join(&self.session, root, &calls, &checkpoints, from);
+        let mut timeline = timeline::join(&self.session, root, &calls, &checkpoints, from)?;
         // Without a place for a journal nothing was ever restored.
         if env.state.is_some() {
             let journal = Journal::open(env.state.as_deref(), root)?;

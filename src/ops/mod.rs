@@ -21,3 +21,6 @@ pub use crate::fsx::hash::hex;
 pub use crate::fsx::new_file;
 pub use crate::fsx::tree::{FileKind, Root};
 pub use crate::fsx::{Disk, Real};
+
+#[cfg(test)]
+pub(crate) mod tests;

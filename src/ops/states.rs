@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::change;
-use super::contents::{self, is_plain, load};
+use super::contents::{self, Contents, is_plain};
 use crate::fsx::tree::{FileKind, Root, SafePath};
 use crate::model::edit::{Change, Content, Edit, Fidelity, Payload, Reason, RecordedPath, State};
 use crate::model::session::Session;
@@ -14,6 +14,7 @@ use crate::model::session::Session;
 pub struct Chains<'a> {
     session: &'a Session,
     root: &'a Root,
+    contents: &'a Contents<'a>,
     edits: Vec<(&'a Edit, SafePath)>,
     /// Per path, the indexes of its edits, oldest first.
     of_path: HashMap<SafePath, Vec<usize>>,
@@ -33,7 +34,12 @@ pub enum Known {
 impl<'a> Chains<'a> {
     /// Takes edits whose paths are resolved, oldest first.
     #[must_use]
-    pub fn new(session: &'a Session, root: &'a Root, edits: Vec<(&'a Edit, SafePath)>) -> Self {
+    pub fn new(
+        session: &'a Session,
+        root: &'a Root,
+        contents: &'a Contents<'a>,
+        edits: Vec<(&'a Edit, SafePath)>,
+    ) -> Self {
         let mut of_path: HashMap<SafePath, Vec<usize>> = HashMap::new();
         for (index, (_, path)) in edits.iter().enumerate() {
             of_path.entry(path.clone()).or_default().push(index);
@@ -41,6 +47,7 @@ impl<'a> Chains<'a> {
         Self {
             session,
             root,
+            contents,
             edits,
             of_path,
         }
@@ -176,14 +183,14 @@ impl<'a> Chains<'a> {
     fn apply_undo(&self, base: Known, undo: &[&Change]) -> Result<Known, Reason> {
         let (mut bytes, mut fidelity) = match base {
             Known::Absent => return Err(Reason::NotReversible),
-            Known::Named(c) => (load(self.session, &c)?, c.fidelity),
+            Known::Named(c) => (self.contents.load(&c)?, c.fidelity),
             Known::Worked(b, f) => (b, f),
         };
         for change in undo.iter().rev() {
             if text_only(change) && !is_plain(&bytes) {
                 return Err(Reason::TextOnly);
             }
-            let look = |c: &Content| load(self.session, c).ok();
+            let look = |c: &Content| self.contents.load(c).ok();
             bytes = change::undo(change, &bytes, &look).ok_or(Reason::NotReversible)?;
             // The agent may have read and written the file through a decoder that damaged it.
             if text_only(change) && contents::is_replaced(&bytes) {
@@ -196,17 +203,27 @@ impl<'a> Chains<'a> {
         Ok(Known::Worked(bytes, fidelity))
     }
 
-    /// What an edit left, as recorded or by redoing the edits of its turn from a state that is recorded.
+    /// What an edit left, as recorded or by redoing the edits of its turn from a state that is recorded. Back to an
+    /// earlier turn is too far for a certain answer: somebody may have changed the file in between.
     #[must_use]
     pub fn left(&self, index: usize) -> Option<Known> {
+        let turn = self.edit(index)?.turn;
+        self.redone(index, |edit| edit.turn == turn)
+    }
+
+    /// The same from any earlier turn. Only worth something where the file is just that: then nobody changed it.
+    #[must_use]
+    pub fn left_if_untouched(&self, index: usize) -> Option<Known> {
+        self.redone(index, |_| true)
+    }
+
+    fn redone(&self, index: usize, within: impl Fn(&Edit) -> bool) -> Option<Known> {
         let (edit, path) = self.edits.get(index)?;
         match &edit.after {
             State::Absent => return Some(Known::Absent),
             State::Held(c) => return Some(Known::Named(c.clone())),
             State::Unknown(_) => {}
         }
-        // Back to the nearest state of this turn that is recorded; an earlier turn is too far, somebody may have
-        // changed the file in between.
         let mut redo: Vec<&Change> = vec![&edit.change];
         let mut at = index;
         let base = loop {
@@ -214,7 +231,7 @@ impl<'a> Chains<'a> {
                 break known;
             }
             at = self.of(path).iter().copied().rev().find(|i| *i < at)?;
-            let before = self.edit(at).filter(|e| e.turn == edit.turn)?;
+            let before = self.edit(at).filter(|e| within(e))?;
             match &before.after {
                 State::Absent => break Known::Absent,
                 State::Held(c) => break Known::Named(c.clone()),
@@ -227,7 +244,7 @@ impl<'a> Chains<'a> {
     fn apply_redo(&self, base: &Known, redo: &[&Change]) -> Option<Known> {
         let (mut bytes, mut fidelity) = match base {
             Known::Absent => (Vec::new(), Fidelity::Exact),
-            Known::Named(c) => (load(self.session, c).ok()?, c.fidelity),
+            Known::Named(c) => (self.contents.load(c).ok()?, c.fidelity),
             Known::Worked(b, f) => (b.clone(), *f),
         };
         for change in redo.iter().rev() {
@@ -235,7 +252,7 @@ impl<'a> Chains<'a> {
                 bytes = contents::plain(&bytes);
                 fidelity = Fidelity::Text;
             }
-            let look = |c: &Content| load(self.session, c).ok();
+            let look = |c: &Content| self.contents.load(c).ok();
             bytes = change::redo(change, &bytes, &look)?;
         }
         Some(Known::Worked(bytes, fidelity))

@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use super::contents::{self, load, measure, plain, source};
+use super::apply::each;
+use super::contents::{self, Contents, measure, plain};
 use super::matching::{Matched, may_be_of, tie};
 use super::plan::{Bytes, Missing};
 use super::states::{Chains, Known};
 use crate::fsx::hash;
-use crate::fsx::tree::{FileKind, Look, Root, SafePath};
+use crate::fsx::tree::{FileKind, Folders, Look, Root, SafePath};
 use crate::model::checkpoint::{AfterMark, Checkpoint, Prior, Snapshot};
 use crate::model::edit::{
     Calls, Content, Edit, Fidelity, Gap, GapKind, Reason, RecordedPath, Source, State,
@@ -37,8 +38,13 @@ pub enum Left {
     Absent,
     /// These bytes: their SHA-256.
     Bytes([u8; 32]),
-    /// This text: SHA-256 of it without byte order mark and with LF.
-    Text([u8; 32]),
+    /// This text.
+    Text {
+        /// SHA-256 of it as it was recorded.
+        as_is: [u8; 32],
+        /// SHA-256 of it without byte order mark and with LF.
+        plain: [u8; 32],
+    },
 }
 
 /// What is known of one path from a point on.
@@ -76,14 +82,16 @@ pub struct Timeline {
 }
 
 /// Joins the edits and the checkpoints of the turns from `from` on.
-#[must_use]
+///
+/// # Errors
+/// [`crate::error::Kind::Internal`]: a bug of ours.
 pub fn join(
     session: &Session,
     root: &Root,
     calls: &Calls,
     checkpoints: &[Checkpoint],
     from: u32,
-) -> Timeline {
+) -> crate::error::Result<Timeline> {
     let mut out = Timeline {
         gaps: calls.gaps.clone(),
         ..Timeline::default()
@@ -100,28 +108,33 @@ pub fn join(
         .iter()
         .filter_map(|e| Some((e, resolve.path(&e.path, e.turn)?)))
         .collect();
-    let chains = Chains::new(session, root, edits);
+    let contents = Contents::new(session);
+    let chains = Chains::new(session, root, &contents, edits);
     let snaps = snapshots(&tied, from, &mut resolve);
     let damaged = damaged(session, &tied, from, calls);
     out.missing.extend(resolve.missing.into_values());
     let mut paths: Vec<SafePath> = chains.paths().chain(snaps.keys()).cloned().collect();
     paths.sort();
     paths.dedup();
+    let folders = Folders::new(root);
     let teller = Teller {
-        session,
         root,
+        folders: &folders,
+        contents: &contents,
         chains: &chains,
         damaged: &damaged,
     };
-    for path in paths {
-        let snaps = snaps.get(&path).map_or(&[][..], Vec::as_slice);
-        match teller.story(&path, snaps) {
+    let told = each::map(&paths, |_, path| {
+        Ok(teller.story(path, snaps.get(path).map_or(&[], Vec::as_slice)))
+    });
+    for story in told? {
+        match story {
             Ok(Some(story)) => out.stories.push(story),
             Ok(None) => {}
             Err(missing) => out.missing.push(missing),
         }
     }
-    out
+    Ok(out)
 }
 
 impl Timeline {
@@ -228,12 +241,13 @@ fn damaged(session: &Session, tied: &[Matched<'_>], from: u32, calls: &Calls) ->
         .collect()
 }
 
-/// A state with the place where it was found, or why there is none.
-type Found = Result<(Known, Source, Option<u32>), Reason>;
+/// A prior with the place where it was found and the permission bits told there, or why there is none.
+type Found = Result<(Prior<Image>, Source, Option<u32>), Reason>;
 
 struct Teller<'a> {
-    session: &'a Session,
     root: &'a Root,
+    folders: &'a Folders<'a>,
+    contents: &'a Contents<'a>,
     chains: &'a Chains<'a>,
     damaged: &'a [u32],
 }
@@ -247,22 +261,13 @@ impl Teller<'_> {
         let Some(turn) = turns.chain(snaps.first().map(|(t, _)| *t)).min() else {
             return Ok(None);
         };
-        let missing = |reason| Missing {
+        let now = self.folders.look(path).map_err(|e| Missing {
             path: path.as_path().to_path_buf(),
-            reason,
+            reason: crate::fsx::tree::reason_of(&e),
             turn,
-        };
-        let now = self
-            .root
-            .fingerprint(path)
-            .map_err(|e| missing(crate::fsx::tree::reason_of(&e)))?;
-        let found = self.prior(path, turn, snaps, &now);
-        let (prior, source, told_mode) = match found {
-            Ok((Known::Absent, source, _)) => (Prior::Absent, source, None),
-            Ok((known, source, mode)) => match self.image(known) {
-                Ok(image) => (Prior::Bytes(image), source, mode),
-                Err(reason) => (Prior::Unavailable(reason), source, None),
-            },
+        })?;
+        let (prior, source, told_mode) = match self.prior(path, turn, snaps, &now) {
+            Ok(found) => found,
             Err(reason) => (Prior::Unavailable(reason), Source::Reversed, None),
         };
         let exact = source == Source::Ckpt;
@@ -273,7 +278,7 @@ impl Teller<'_> {
             source,
             mode: told_mode.filter(|_| exact),
             mode_if_gone: told_mode,
-            left: self.left(path, snaps),
+            left: self.left(path, snaps, &now),
             outside: self.outside(path, snaps),
             now,
         }))
@@ -286,13 +291,13 @@ impl Teller<'_> {
             return Err(Reason::RecordDamaged);
         }
         let snap = snaps.first().filter(|(t, _)| *t == turn).map(|(_, s)| *s);
-        let from_ckpt = snap.map(|s| self.of_snapshot(s));
+        let from_ckpt = snap.map(|s| self.of_snapshot(s, path, now));
         if let Some(Ok(found)) = from_ckpt {
             return Ok(found);
         }
         let first = self.chains.of(path).first().copied();
         let first = first.filter(|i| self.chains.edit(*i).is_some_and(|e| e.turn == turn));
-        let from_record = first.map(|i| self.of_edit(i, now));
+        let from_record = first.map(|i| self.of_edit(i, path, now));
         match (from_record, from_ckpt) {
             (Some(Ok(found)), _) => Ok(found),
             (_, Some(Err(reason))) | (Some(Err(reason)), _) => Err(reason),
@@ -300,31 +305,33 @@ impl Teller<'_> {
         }
     }
 
-    fn of_snapshot(&self, snapshot: &Snapshot) -> Found {
-        match &snapshot.before {
-            State::Absent => Ok((Known::Absent, Source::Ckpt, None)),
+    fn of_snapshot(&self, snapshot: &Snapshot, path: &SafePath, now: &Look) -> Found {
+        let prior = match &snapshot.before {
+            State::Absent => Prior::Absent,
             State::Held(content) => {
-                measure(&source(self.session, content)?, content.sha256)?;
-                Ok((Known::Named(content.clone()), Source::Ckpt, snapshot.mode))
+                self.faithful(content, path, now)?;
+                Prior::Bytes(self.image(Known::Named(content.clone()))?)
             }
-            State::Unknown(reason) => Err(reason.clone()),
-        }
+            State::Unknown(reason) => return Err(reason.clone()),
+        };
+        Ok((prior, Source::Ckpt, snapshot.mode))
     }
 
-    fn of_edit(&self, index: usize, now: &Look) -> Found {
+    fn of_edit(&self, index: usize, path: &SafePath, now: &Look) -> Found {
         let edit = self.chains.edit(index).ok_or(Reason::NotRecorded)?;
         let told = match self.chains.told(index) {
             Ok(Known::Named(content)) => self
-                .faithful(&content, now, index)
-                .map(|()| Known::Named(content)),
-            other => other,
+                .faithful(&content, path, now)
+                .and_then(|()| self.prior_of(Known::Named(content))),
+            Ok(known) => self.prior_of(known),
+            Err(why) => Err(why),
         };
         match told {
-            Ok(known) => Ok((known, edit.source, edit.mode)),
+            Ok(prior) => Ok((prior, edit.source, edit.mode)),
             // A text alone will not do; the edit may still be undone on the bytes that are there.
             Err(why) => match self.chains.undone(index) {
                 Ok(known @ (Known::Absent | Known::Worked(..))) => {
-                    Ok((known, Source::Reversed, None))
+                    Ok((self.prior_of(known)?, Source::Reversed, None))
                 }
                 _ => Err(why),
             },
@@ -333,17 +340,17 @@ impl Teller<'_> {
 
     /// Whether a text can stand for the file's bytes: the recorder drops CR and byte order marks, so a file that has
     /// them now most likely had them then.
-    fn faithful(&self, content: &Content, now: &Look, index: usize) -> Result<(), Reason> {
+    fn faithful(&self, content: &Content, path: &SafePath, now: &Look) -> Result<(), Reason> {
         if content.fidelity == Fidelity::Exact {
             return Ok(());
         }
-        let bytes = match self.chains.path(index) {
-            Some(path) if now.print.kind == FileKind::File && now.print.len <= contents::MOST => {
+        let bytes = match now.print.kind {
+            FileKind::File if now.print.len <= contents::MOST => {
                 self.root.read(path).map_err(|e| contents::reason(&e))?
             }
             _ => Vec::new(),
         };
-        let text = load(self.session, content)?;
+        let text = self.contents.load(content)?;
         if contents::keeps(&text, &bytes) {
             Ok(())
         } else {
@@ -351,9 +358,16 @@ impl Teller<'_> {
         }
     }
 
+    fn prior_of(&self, known: Known) -> Result<Prior<Image>, Reason> {
+        match known {
+            Known::Absent => Ok(Prior::Absent),
+            known => self.image(known).map(Prior::Bytes),
+        }
+    }
+
     fn image(&self, known: Known) -> Result<Image, Reason> {
         let (bytes, wanted) = match known {
-            Known::Named(content) => (source(self.session, &content)?, content.sha256),
+            Known::Named(content) => (self.contents.source(&content)?, content.sha256),
             Known::Worked(bytes, _) => (Bytes::Held(bytes), None),
             Known::Absent => (Bytes::Held(Vec::new()), None),
         };
@@ -362,7 +376,7 @@ impl Teller<'_> {
     }
 
     /// What the agent last left: told by whichever of sidecar and transcript saw the later turn.
-    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)]) -> Left {
+    fn left(&self, path: &SafePath, snaps: &[(u32, &Snapshot)], now: &Look) -> Left {
         let last_edit = self.chains.of(path).last().copied();
         let edit_turn = last_edit.and_then(|i| self.chains.edit(i)).map(|e| e.turn);
         let marked = snaps
@@ -374,10 +388,23 @@ impl Teller<'_> {
                 AfterMark::Absent => Left::Absent,
                 AfterMark::File(sha, _) => Left::Bytes(*sha),
             },
-            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => self
-                .chains
-                .left(index)
-                .map_or(Left::Unknown, |k| self.mark(&k)),
+            (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => {
+                self.left_by(index, now)
+            }
+            _ => Left::Unknown,
+        }
+    }
+
+    fn left_by(&self, index: usize, now: &Look) -> Left {
+        if let Some(known) = self.chains.left(index) {
+            return self.mark(&known);
+        }
+        let untouched = self.chains.left_if_untouched(index);
+        match untouched.map(|k| self.mark(&k)) {
+            Some(Left::Bytes(sha)) if hash::hex(&sha) == now.print.sha256 => Left::Bytes(sha),
+            Some(Left::Text { as_is, .. }) if hash::hex(&as_is) == now.print.sha256 => {
+                Left::Bytes(as_is)
+            }
             _ => Left::Unknown,
         }
     }
@@ -386,14 +413,17 @@ impl Teller<'_> {
         let (bytes, fidelity) = match known {
             Known::Absent => return Left::Absent,
             Known::Worked(bytes, fidelity) => (bytes.clone(), *fidelity),
-            Known::Named(content) => match load(self.session, content) {
+            Known::Named(content) => match self.contents.load(content) {
                 Ok(bytes) => (bytes, content.fidelity),
                 Err(_) => return Left::Unknown,
             },
         };
         match fidelity {
             Fidelity::Exact => Left::Bytes(hash::of_bytes(&bytes)),
-            Fidelity::Text => Left::Text(hash::of_bytes(&plain(&bytes))),
+            Fidelity::Text => Left::Text {
+                as_is: hash::of_bytes(&bytes),
+                plain: hash::of_bytes(&plain(&bytes)),
+            },
         }
     }
 
@@ -410,8 +440,9 @@ impl Teller<'_> {
                 continue;
             }
             let snap = snaps.iter().find(|(t, _)| *t == after).map(|(_, s)| *s);
-            let next = match snap.map(|s| self.of_snapshot(s)) {
-                Some(Ok((known, ..))) => Some(known),
+            let next = match snap.map(|s| &s.before) {
+                Some(State::Absent) => Some(Known::Absent),
+                Some(State::Held(content)) => Some(Known::Named(content.clone())),
                 _ => self.chains.told(*b).ok(),
             };
             let left = self
@@ -435,10 +466,13 @@ impl Teller<'_> {
             (Left::Unknown, _)
             | (_, Left::Unknown)
             | (Left::Absent, Left::Absent)
-            | (Left::Bytes(_), Left::Text(_)) => false,
+            | (Left::Bytes(_), Left::Text { .. }) => false,
             (Left::Absent, _) | (_, Left::Absent) => true,
-            (Left::Bytes(a), Left::Bytes(b)) | (Left::Text(a), Left::Text(b)) => *a != b,
-            (Left::Text(a), Left::Bytes(_)) => self.text_of(next).is_some_and(|b| *a != b),
+            (Left::Bytes(a), Left::Bytes(b))
+            | (Left::Text { plain: a, .. }, Left::Text { plain: b, .. }) => *a != b,
+            (Left::Text { plain: a, .. }, Left::Bytes(_)) => {
+                self.text_of(next).is_some_and(|b| *a != b)
+            }
         }
     }
 
@@ -446,7 +480,7 @@ impl Teller<'_> {
         let bytes = match known {
             Known::Absent => return None,
             Known::Worked(bytes, _) => bytes.clone(),
-            Known::Named(content) => load(self.session, content).ok()?,
+            Known::Named(content) => self.contents.load(content).ok()?,
         };
         Some(hash::of_bytes(&plain(&bytes)))
     }

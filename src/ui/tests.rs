@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::*;
@@ -45,19 +44,11 @@ impl Write for Gone {
 
 fn env(vars: &[(&str, &str)]) -> Env {
     Env {
-        home: None,
-        cwd: PathBuf::from("/"),
-        state: None,
         vars: vars
             .iter()
             .map(|(k, v)| (OsString::from(k), OsString::from(v)))
             .collect::<BTreeMap<_, _>>(),
-        now: DateTime::UNIX_EPOCH,
-        interactive: false,
-        tty: false,
-        columns: None,
-        pid: 1,
-        crash: None,
+        ..Env::bare()
     }
 }
 

@@ -83,9 +83,9 @@ fn every_entry_has_a_test_or_says_what_it_waits_for() {
     for (file, entries) in ENTRIES {
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
         for entry in entries {
-            let test = format!("\nfn bug_{entry:02}_");
+            let named = format!("\nfn bug_{entry:02}_");
             let waits = format!("\n//! - {entry:02} ");
-            if !text.contains(&test) && !text.contains(&waits) {
+            if !text.contains(&named) && !text.contains(&waits) {
                 forgotten.push(*entry);
             }
         }

@@ -166,6 +166,29 @@ fn bug_40_an_undo_does_not_run_over_later_work_either() {
 }
 
 #[test]
+fn bug_40_work_on_a_file_while_a_killed_run_is_open_stays_and_can_go_back_later() {
+    let env = TestEnv::new();
+    env.write("b.txt", "one\n");
+    let mut story = small(&env);
+    story.edit("b.txt", "one", "two");
+    story.save();
+    let args = ["restore", "0", "--scope", "code", "--yes"];
+    assert_eq!(env.run_killed_at("placed-one", &args).code, None);
+    assert_eq!(bytes(&env, "a.txt").unwrap(), b"one\n");
+    // Written into the file that was about to be replaced, as editors do.
+    env.write("b.txt", "two\nmine\n");
+    let next = run(&env, 0, &["log"]);
+    assert!(next.stderr.contains("b.txt"), "{}", next.text());
+    assert_eq!(bytes(&env, "b.txt").unwrap(), b"two\nmine\n");
+    // It is a file like any other, not one with a second name in the journal.
+    let args = [&args[..], &["--on-conflict", "overwrite"]].concat();
+    run(&env, 0, &args);
+    assert_eq!(bytes(&env, "b.txt").unwrap(), b"one\n");
+    run(&env, 0, &["undo", "--yes"]);
+    assert_eq!(bytes(&env, "b.txt").unwrap(), b"two\nmine\n");
+}
+
+#[test]
 fn bug_41_the_conversation_alone_writes_no_project_file() {
     let env = TestEnv::new();
     let mut story = small(&env);
@@ -307,11 +330,11 @@ fn bug_45_what_is_shown_is_what_is_done() {
         assert_eq!(plan, done, "{how}");
         // And what is said is what there is: every path that differs is named, and no other.
         let changes = before.changes(&Tree::of(&env.workspace()));
-        let changed: Vec<_> = changes
+        let names: Vec<_> = changes
             .iter()
             .map(|c| c.split(':').next().unwrap())
             .collect();
-        assert_eq!(changed, paths(&done, "steps"), "{how}");
+        assert_eq!(names, paths(&done, "steps"), "{how}");
         assert_eq!(paths(&done, "unchanged"), ["equal.txt"], "{how}");
         assert_eq!(paths(&done, "conflicts"), ["mine.txt"], "{how}");
         let code = if how == "overwrite" { 0 } else { 3 };

@@ -303,6 +303,36 @@ fn bug_26_before_that_nothing_is_said_and_it_is_both_or_neither() {
         let neither = file == b"two\n" && talk == story.text();
         assert!(both || neither, "{point}: {file:?} beside {talk}");
         assert_eq!(Tree::of(&env.workspace()).0.len(), 1, "{point}: left-overs");
+        // And it can be tried again: no name in the journal is in the way.
+        if neither {
+            run(&env, 0, &args);
+            assert_eq!(bytes(&env, "a.txt").unwrap(), b"one\n", "{point}");
+        }
+    }
+}
+
+#[test]
+fn bug_26_the_next_command_settles_it_whichever_it_is() {
+    for command in ["list", "show", "restore", "undo", "log"] {
+        let env = TestEnv::new();
+        small(&env);
+        let args = ["restore", "0", "--scope", "both", "--yes"];
+        // The conversation is cut to nothing already, and the operation is not closed.
+        assert_eq!(env.run_killed_at("session-placed", &args).code, None);
+        let more: &[&str] = match command {
+            "show" => &["0"],
+            "restore" => &args[1..],
+            "undo" => &["--yes"],
+            _ => &[],
+        };
+        let next = env.run(&[&[command], more].concat());
+        assert!(
+            next.stderr
+                .contains("had been interrupted; it was finished"),
+            "{command}: {}",
+            next.text()
+        );
+        assert_eq!(Tree::of(&env.workspace()).0.len(), 1, "{command}");
     }
 }
 

@@ -144,6 +144,11 @@ impl<'e> Story<'e> {
         Value::Object(map)
     }
 
+    /// What a file holds now, as the agent reads it before an edit.
+    pub(crate) fn now(&self, path: &str) -> String {
+        fs::read_to_string(self.full(path)).unwrap()
+    }
+
     fn next_version(&mut self, path: &str) -> u32 {
         let newest = self.versions.entry(path.to_owned()).or_default();
         *newest += 1;

@@ -321,12 +321,13 @@ impl Visit for Reader<'_> {
         let mut fields = Fields::open(head, 0)?;
         while let Some(field) = fields.pull()? {
             if field.is("message") && field.first()? == b'{' {
-                if let Some(id) = first_result(&field)? {
-                    return Ok(if self.pending.contains_key(&id) {
-                        Wants::Whole
-                    } else {
-                        Wants::No
-                    });
+                match message(&field)? {
+                    Message::Answer => return Ok(Wants::Whole),
+                    Message::Result(id) if self.pending.contains_key(&id) => {
+                        return Ok(Wants::Whole);
+                    }
+                    Message::Result(_) => return Ok(Wants::No),
+                    Message::Other => {}
                 }
             } else if field.is("type") {
                 let value = field.value()?;
@@ -343,9 +344,16 @@ impl Visit for Reader<'_> {
     }
 
     fn take(&mut self, record: &[u8], at: u64) {
-        let Some(value) = Value::of(record) else {
+        let value = Value::head(record);
+        // Most answers are words. The text is string-safe as a mark to skip by: no call can be without it.
+        let answer = memchr::memmem::find(record, b"\"tool_use\"").is_none();
+        if answer
+            && value
+                .get("message")
+                .is_some_and(|m| m.get("role").is_some_and(|r| r.is_str("assistant")))
+        {
             return;
-        };
+        }
         match text(&value, "type").as_deref() {
             Some("assistant") => self.assistant(&value, at),
             Some("user") => self.result(&value, at),
@@ -362,13 +370,21 @@ impl Visit for Reader<'_> {
     }
 }
 
-/// The call that the first block of a message is the result of; `Some("")` for a message that is an answer cannot
-/// be, since answers come with `type:assistant` and are wanted whole.
-fn first_result(message: &Field<'_>) -> Scan<Option<String>> {
+/// What the head of a message tells.
+enum Message {
+    /// The agent speaks.
+    Answer,
+    /// The result of this call.
+    Result(String),
+    /// Something else.
+    Other,
+}
+
+fn message(message: &Field<'_>) -> Scan<Message> {
     let mut members = message.fields()?;
     while let Some(member) = members.pull()? {
         if member.is("role") && member.equals("assistant")? {
-            return Ok(None);
+            return Ok(Message::Answer);
         }
         if !member.is("content") {
             continue;
@@ -376,16 +392,17 @@ fn first_result(message: &Field<'_>) -> Scan<Option<String>> {
         let mut block = match member.first_item() {
             Ok(block) => block,
             Err(Stop::More) => return Err(Stop::More),
-            Err(Stop::Bad(_)) => return Ok(None),
+            Err(Stop::Bad(_)) => continue,
         };
         while let Some(inner) = block.pull()? {
             if inner.is("tool_use_id") {
-                return Ok(inner.value()?.text().map(std::borrow::Cow::into_owned));
+                let id = inner.value()?.text().unwrap_or_default().into_owned();
+                return Ok(Message::Result(id));
             }
             if inner.is("type") && !inner.equals("tool_result")? {
-                return Ok(None);
+                break;
             }
         }
     }
-    Ok(None)
+    Ok(Message::Other)
 }

@@ -57,7 +57,9 @@ fn kept_is_whole(session: &Session, target: &Turn, keep: u64) -> Result<(), Trou
     let path = session.path();
     let refuse = |why: &str| {
         Err(Trouble::Refused {
-            why: format!("{why}; `rewind fork` would leave the file alone"),
+            why: format!(
+                "{why}; to go on from there, fork the session in the agent (`--fork-session`)"
+            ),
         })
     };
     let file = File::open(path).map_err(Trouble::io(path))?;

@@ -63,18 +63,7 @@ fn read_bytes(bytes: &[u8]) -> (tempfile::TempDir, Session) {
 }
 
 fn env() -> Env {
-    Env {
-        home: None,
-        cwd: PathBuf::from("/"),
-        state: None,
-        vars: std::collections::BTreeMap::new(),
-        now: chrono::DateTime::UNIX_EPOCH,
-        interactive: false,
-        tty: false,
-        columns: None,
-        pid: 1,
-        crash: None,
-    }
+    Env::bare()
 }
 
 fn prompts(session: &Session) -> Vec<&str> {
@@ -168,6 +157,27 @@ fn a_compaction_is_announced_with_the_command_that_asked_for_it() {
     assert!(s.turns[0].compacted && !s.turns[2].compacted);
     let start = usize::try_from(s.turns[1].span.start).unwrap();
     assert!(lines.0[start..].starts_with("{\"type\":\"queue-operation\""));
+}
+
+#[test]
+fn a_snapshot_stays_with_its_prompt_when_nothing_came_between() {
+    let of = |id| {
+        format!(
+            r#"{{"type":"file-history-snapshot","messageId":"{id}","snapshot":{{"messageId":"{id}","trackedFileBackups":{{}}}},"isSnapshotUpdate":false}}"#
+        )
+    };
+    let update = of("a").replacen(r#""messageId":"a""#, r#""messageId":"x""#, 1);
+    let first = Lines::new().user("a", "", "one").raw(&of("a")).raw(&update);
+    let kept = first.0.len() as u64;
+    // The client was killed before it answered; and an older one tells of the snapshot before the prompt.
+    let (_dir, session) = first.raw(&of("b")).user("b", "a", "two").read();
+    assert_eq!(prompts(&session), ["one", "two"]);
+    let spans: Vec<_> = session
+        .turns
+        .iter()
+        .map(|t| (t.span.start, t.span.end))
+        .collect();
+    assert_eq!(spans, [(0, kept), (kept, session.len)]);
 }
 
 #[test]
@@ -402,4 +412,49 @@ fn bytes(session: &Session, content: &Content) -> Vec<u8> {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_session_is_live_only_while_the_recorded_process_is_the_one_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-w");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(dir.path().join("sessions")).unwrap();
+    let path = folder.join("s.jsonl");
+    std::fs::write(&path, Lines::new().user("a", "", "zero").0).unwrap();
+    let session = Claude.read(&path, &env()).unwrap();
+    let pid = std::process::id();
+    let proc = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let start = proc
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_ascii_whitespace()
+        .nth(19)
+        .unwrap();
+    let record = |pid: u32, start: &str, id: &str, cwd: &str| {
+        let text = format!(
+            "{{\"pid\":{pid},\"procStart\":\"{start}\",\"sessionId\":\"{id}\",\"cwd\":\"{cwd}\"}}"
+        );
+        std::fs::write(dir.path().join("sessions/1.json"), text).unwrap();
+        Claude.live(&session, &env()).and_then(|a| a.pid)
+    };
+    assert_eq!(Claude.live(&session, &env()), None, "no record");
+    assert_eq!(record(pid, start, "s", "/other"), Some(pid));
+    assert_eq!(
+        record(pid, start, "stale", "/w"),
+        Some(pid),
+        "the id may be stale, the folder is not"
+    );
+    assert_eq!(record(pid, start, "other", "/other"), None);
+    assert_eq!(
+        record(pid, "1", "s", "/w"),
+        None,
+        "the number was used again"
+    );
+    assert_eq!(
+        record(u32::MAX - 1, start, "s", "/w"),
+        None,
+        "the process is gone"
+    );
 }

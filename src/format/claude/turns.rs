@@ -144,9 +144,16 @@ impl Visit for Pass {
         self.line = Line::Neutral;
         let mut fields = Fields::open(head, 0)?;
         let mut is_user = false;
+        // A snapshot stands behind the prompt that it is of, in older versions before it.
+        let (mut snapshot, mut of_last) = (false, None);
         while let Some(field) = fields.pull()? {
-            if field.is("type") {
+            if field.is("snapshot") && field.first()? == b'{' {
+                let last = self.candidates.last();
+                of_last = Some(last.map_or(Ok(false), |c| is_of(&field, &c.uuid))?);
+            } else if field.is("type") {
+                snapshot = field.equals("file-history-snapshot")?;
                 match self.kind(&field)? {
+                    Some(_) if snapshot => {}
                     Some(wants) => return Ok(wants),
                     None => is_user = true,
                 }
@@ -158,17 +165,20 @@ impl Visit for Pass {
             } else if field.is("attachment") && field.first()? == b'{' && !is_queued(&field)? {
                 self.line = Line::Ends;
                 return Ok(Wants::No);
-            } else if field.is("isSnapshotUpdate") && field.value()?.is_true() {
-                self.line = Line::Neutral;
+            }
+            // The map is long; what comes behind it is not waited for.
+            if let (true, Some(of_last)) = (snapshot, of_last) {
+                if of_last {
+                    self.line = Line::Neutral;
+                }
+                break;
             }
         }
         Ok(if is_user { Wants::Whole } else { Wants::No })
     }
 
     fn take(&mut self, record: &[u8], at: u64) {
-        let Some(value) = Value::of(record) else {
-            return;
-        };
+        let value = Value::head(record);
         if self.root.is_none() {
             self.root = text(&value, "cwd").map(PathBuf::from);
         }
@@ -299,6 +309,17 @@ impl Pass {
         self.marker = (explicit("explicit") && explicit("rewound"))
             .then(|| text(value, "leafUuid").map_or(Marker::Empty, Marker::Leaf));
     }
+}
+
+/// Whether a snapshot is of that prompt; an update names the answer outside and the prompt inside.
+fn is_of(snapshot: &Field<'_>, prompt: &str) -> Scan<bool> {
+    let mut members = snapshot.fields()?;
+    while let Some(member) = members.pull()? {
+        if member.is("messageId") {
+            return member.equals(prompt);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the message is an answer, or a tool result, of which the first block tells.

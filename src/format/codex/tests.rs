@@ -17,17 +17,12 @@ fn env(home: &Path) -> Env {
     Env {
         home: Some(home.to_path_buf()),
         cwd: home.to_path_buf(),
-        state: None,
         vars: BTreeMap::from([(
             OsString::from("CODEX_HOME"),
             home.as_os_str().to_os_string(),
         )]),
         now: Utc::now(),
-        interactive: false,
-        tty: false,
-        columns: None,
-        pid: 1,
-        crash: None,
+        ..Env::bare()
     }
 }
 

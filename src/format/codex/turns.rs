@@ -438,9 +438,7 @@ impl Visit for Turns {
     }
 
     fn take(&mut self, record: &[u8], at: u64) {
-        let Some(record) = Value::of(record) else {
-            return;
-        };
+        let record = Value::head(record);
         let kind = text(&record, "type").unwrap_or_default();
         if kind == "compacted" {
             return self.compacted();

@@ -36,15 +36,8 @@ fn copy(name: &str) -> tempfile::TempDir {
 fn env() -> Env {
     Env {
         home: Some("/nonexistent/home".into()),
-        cwd: "/".into(),
-        state: None,
-        vars: std::collections::BTreeMap::default(),
         now: crate::format::time("2026-11-01T12:00:00Z").unwrap(),
-        interactive: false,
-        tty: false,
-        columns: None,
-        pid: 1,
-        crash: None,
+        ..Env::bare()
     }
 }
 

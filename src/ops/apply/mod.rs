@@ -3,7 +3,8 @@
 //! `committing`; change the names; look at everything again; `committed`. An error before `committing` leaves
 //! everything as it was; one after it puts everything back.
 //!
-//! Does not keep extended attributes or access lists of a replaced file, nor the setuid bits of one.
+//! Does not keep extended attributes or access lists of a replaced file, nor its setuid bits. A file system that refuses
+//! permission bits (FAT) refuses the apply. The case of a name in a folder that folds case stays as it is.
 
 mod check;
 pub(crate) mod each;
@@ -27,7 +28,7 @@ use super::plan::{Act, Plan};
 use super::recover::{self, Came, Recovered};
 use crate::error::{Error, Kind, Result};
 use crate::fsx::Disk;
-use crate::fsx::lock::Lock;
+use crate::fsx::lock::{self, Lock};
 use crate::fsx::tree::{FileKind, Folders, Root, SafePath};
 
 /// Up to this many files are made durable one by one; more by file system, which also writes out what others did.
@@ -97,9 +98,13 @@ pub fn apply(plan: &Plan, ctx: &Context<'_>) -> Result<Applied> {
     if let Err(e) = prepare(ctx, &held, &mut work, place, &modes) {
         return Err(abandon(ctx, &held, &work.record, e));
     }
-    if let Err(e) = commit(ctx, &held, &work.record, place) {
+    if let Err(e) = commit(ctx, &work.record, place) {
         return Err(put_back(ctx, &held, &work.record, e));
     }
+    if let Err(e) = held.append(ctx.disk, &Event::Committed(ctx.id, ctx.now, None)) {
+        return Err(not_closed(ctx, &held, &work.record, e));
+    }
+    ctx.disk.reach("committed");
     Ok(Applied {
         recovered,
         ..report(&work.record)
@@ -158,8 +163,21 @@ fn hold_sessions(plan: &Plan, ctx: &Context<'_>) -> Result<Vec<Lock>> {
     // In one order for all, so that two runs with several files do not wait crosswise; and each once.
     paths.sort();
     paths.dedup();
-    let lock = |path: &PathBuf| ctx.journal.hold_session(ctx.disk, path);
-    paths.iter().map(lock).collect()
+    let mut locks = Vec::new();
+    for path in &paths {
+        locks.push(ctx.journal.hold_session(ctx.disk, path)?);
+        match lock::of_agent(path) {
+            Ok(lock::Asked::None) => {}
+            Ok(lock::Asked::Held(lock)) => locks.push(lock),
+            Ok(lock::Asked::Busy) => {
+                return Err(Error::new(Kind::Busy, "the agent is saving the session")
+                    .path(path, "locked by the agent")
+                    .hint("try again in a moment"));
+            }
+            Err(e) => return Err(Error::io("the agent's lock cannot be asked for", path, e)),
+        }
+    }
+    Ok(locks)
 }
 
 /// Everything up to `committing`: nothing that anybody sees has changed after this.
@@ -189,7 +207,7 @@ fn prepare(
 }
 
 /// Changes the names, new files before removals (`bugs.md` 10), and looks at the result (`bugs.md` 46).
-fn commit(ctx: &Context<'_>, held: &Held, record: &Record, place: Place<'_>) -> Result<()> {
+fn commit(ctx: &Context<'_>, record: &Record, place: Place<'_>) -> Result<()> {
     ctx.disk.reach("placing");
     let (gone, stay): (Vec<_>, Vec<_>) = record
         .steps
@@ -217,8 +235,6 @@ fn commit(ctx: &Context<'_>, held: &Held, record: &Record, place: Place<'_>) -> 
         session::settle(ctx.disk, step)?;
         ctx.disk.reach("settled");
     }
-    held.append(ctx.disk, &Event::Committed(&record.id, ctx.now, None))?;
-    ctx.disk.reach("committed");
     Ok(())
 }
 
@@ -279,6 +295,18 @@ fn put_back(ctx: &Context<'_>, held: &Held, record: &Record, e: Error) -> Error 
             e.paths.extend(also.paths);
             e.hint(format!("what could not be put back: {}", also.message))
         }
+    }
+}
+
+/// After an error while `committed` was written. The line may be there all the same, and an operation that the journal
+/// calls done is never recovered: it is opened again before anything is put back, or nothing is.
+fn not_closed(ctx: &Context<'_>, held: &Held, record: &Record, e: Error) -> Error {
+    match held.append(ctx.disk, &Event::Committing(&record.id, ctx.now)) {
+        Ok(()) => put_back(ctx, held, record, e),
+        Err(_) => e.changed(
+            "everything is changed as planned and was verified; only the journal could not be closed, and the next \
+             run of rewind does that",
+        ),
     }
 }
 

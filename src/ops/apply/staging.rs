@@ -66,6 +66,13 @@ pub(crate) fn make_folder(place: Place<'_>, path: &SafePath, mode: Option<u32>) 
         }
         other => other.map_err(fail)?,
     }
+    dress_folder(place, path, mode)
+}
+
+/// Gives a folder that was just made its permission bits and owner.
+pub(crate) fn dress_folder(place: Place<'_>, path: &SafePath, mode: Option<u32>) -> Result<()> {
+    let fail = |e| Error::io("a folder cannot be made", place.whole(path), e);
+    let parent = place.folders.of(path).map_err(fail)?;
     let (owner, above) = owner_of(&parent).map_err(fail)?;
     let dir = place.folders.open(path.as_path()).map_err(fail)?;
     stage::dress(place.disk, &*dir, mode.unwrap_or(above), owner).map_err(fail)

@@ -38,6 +38,9 @@ use crate::fsx::{Disk, Name, durable, hash};
 /// The log's file name.
 const LOG: &str = "operations.jsonl";
 
+/// The ending of a saved folder that is being filled.
+const FILLING: &str = "tmp";
+
 /// The journal of one root. Opening it touches nothing.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -140,6 +143,26 @@ impl Journal {
         Ok(self.log()?.redo_target().cloned())
     }
 
+    /// Whether a run is filling a saved folder, or was killed while it did. The files in it may be second names of
+    /// files in the workspace then, which look like hard links to anybody who plans.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn is_filling(&self) -> Result<bool> {
+        let path = self.folder().join("saved");
+        let fail = |e| Error::io("the journal's folder cannot be read", &path, e);
+        let entries = match std::fs::read_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other.map_err(fail)?,
+        };
+        for entry in entries {
+            if is_filling(&entry.map_err(fail)?.file_name()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Locks the root for an operation; makes the journal's folder when it is the first.
     ///
     /// # Errors
@@ -167,12 +190,12 @@ impl Journal {
         })
     }
 
-    /// Locks the root when there is a journal; makes nothing.
+    /// Locks the root when something was ever done here; makes nothing.
     ///
     /// # Errors
     /// As [`Journal::hold`].
     pub fn hold_existing(&self, disk: &dyn Disk) -> Result<Option<Held>> {
-        let path = self.folder().join(LOG);
+        let path = self.folder().join("saved");
         match std::fs::symlink_metadata(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::io("the journal cannot be read", path, e)),
@@ -209,6 +232,11 @@ impl Journal {
     }
 }
 
+/// Whether a name is that of a saved folder that is being filled.
+fn is_filling(name: &OsStr) -> bool {
+    Path::new(name).extension() == Some(OsStr::new(FILLING))
+}
+
 fn busy(what: &str, path: &Path) -> Error {
     Error::new(Kind::Busy, what)
         .path(path, "is locked")
@@ -234,7 +262,7 @@ impl Held {
     /// The name of an operation's saved folder while it is being filled.
     #[must_use]
     pub fn filling(operation: &str) -> OsString {
-        format!("{operation}.tmp").into()
+        format!("{operation}.{FILLING}").into()
     }
 
     /// Appends an event, durably.
@@ -257,7 +285,7 @@ impl Held {
     pub fn sweep(&self, disk: &dyn Disk) -> Result<()> {
         let fail = |e| Error::io("the journal's folder cannot be used", &self.path, e);
         for name in durable::names(self.saved.as_fd()).map_err(fail)? {
-            if Path::new(&name).extension() == Some(OsStr::new("tmp")) {
+            if is_filling(&name) {
                 durable::remove_folder(disk, Name::new(&self.saved, &name)).map_err(fail)?;
             }
         }

@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::fsx::Name;
 use crate::fsx::tree::{FileKind, SafePath, reason_of};
+use crate::fsx::{Name, durable};
 use crate::model::edit::Reason;
 use crate::ops::apply::place::Place;
 use crate::ops::apply::{Context, FEW, staging};
@@ -45,12 +45,22 @@ pub(super) fn remove_empty(place: Place<'_>, folder: &SafePath) -> Result<()> {
 pub(super) fn make_folders_again(place: Place<'_>, record: &Record) -> Result<()> {
     for folder in record.removed_folders.iter().rev() {
         let seen = place.folders.glance(&folder.path);
-        let (kind, _) = seen.map_err(|e| place.io(&folder.path, e))?;
+        let (kind, mode) = seen.map_err(|e| place.io(&folder.path, e))?;
+        let path = &folder.path;
         if kind == FileKind::Absent {
-            staging::make_folder(place, &folder.path, Some(folder.mode))?;
+            staging::make_folder(place, path, Some(folder.mode))?;
+        } else if kind == FileKind::Dir && mode == 0o700 && is_empty(place, path)? {
+            // Made by a recovery that was killed before it set the permission bits.
+            staging::dress_folder(place, path, Some(folder.mode))?;
         }
     }
     Ok(())
+}
+
+fn is_empty(place: Place<'_>, folder: &SafePath) -> Result<bool> {
+    let open = place.folders.open(folder.as_path());
+    let names = open.and_then(|dir| durable::names(dir.as_fd()));
+    Ok(names.map_err(|e| place.io(folder, e))?.is_empty())
 }
 
 /// Makes all names that an operation changes durable.

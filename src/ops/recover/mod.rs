@@ -16,7 +16,7 @@ pub(crate) use folders::{remove_folders, sync_names};
 pub(crate) use saved::keep_saved;
 
 use self::folders::{make_folders_again, remove_empty};
-use self::saved::drop_saved;
+use self::saved::{drop_saved, part};
 use self::steps::{Now, back, look, now_at, sweep};
 use super::apply::place::Place;
 use super::apply::{self, Context, each};
@@ -55,8 +55,9 @@ pub struct Recovered {
 /// [`Kind::Busy`] when another run is at work; otherwise the disk refuses, and the operation stays open.
 pub fn recover(ctx: &Context<'_>) -> Result<Option<Recovered>> {
     // Most runs have nothing to recover: they must not even take the lock.
-    let idle = |log: super::journal::Log| log.open().next().is_none() && log.newer.is_none();
-    if idle(ctx.journal.log()?) {
+    let log = ctx.journal.log()?;
+    let idle = log.open().next().is_none() && log.newer.is_none();
+    if idle && !ctx.journal.is_filling()? {
         return Ok(None);
     }
     let Some(held) = ctx.journal.hold_existing(ctx.disk)? else {
@@ -169,6 +170,9 @@ fn finish(ctx: &Context<'_>, held: &Held, record: &Record) -> Result<Left> {
         left.extend(session::finish(ctx, place, record, step)?);
     }
     sync_names(ctx, place, record)?;
+    if !left.is_empty() {
+        part(ctx, place, record)?;
+    }
     let words = words_of(&left);
     held.append(
         ctx.disk,
@@ -215,6 +219,7 @@ pub(crate) fn revert(
         drop_saved(ctx, held, &record.id)?;
     } else {
         keep_saved(ctx, held, &record.id)?;
+        part(ctx, place, record)?;
     }
     let why = match words_of(&left) {
         Some(words) => format!("{why}; {words}"),

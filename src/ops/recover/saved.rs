@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::Context;
 use crate::error::{Error, Result};
+use crate::fsx::tree::{FileKind, look_at, reason_of};
 use crate::fsx::{Name, durable, sys};
-use crate::ops::journal::Held;
+use crate::model::edit::Reason;
+use crate::ops::apply::each;
+use crate::ops::apply::place::Place;
+use crate::ops::journal::{Held, Record};
 
 /// Where an operation's saved file lies: in its folder, or in the one that was still being filled.
 pub(crate) fn saved_folder(
@@ -32,6 +36,30 @@ pub(crate) fn saved_folder(
         }
     }
     Ok(None)
+}
+
+/// Drops each saved name whose file still stands in the tree: the bytes are there, and a file with two names is one
+/// that no later restore would replace. Somebody who wrote into the file meanwhile wrote into both names.
+pub(super) fn part(ctx: &Context<'_>, place: Place<'_>, record: &Record) -> Result<()> {
+    each::map(&record.steps, |_, step| {
+        let Some((folder, name)) = saved_folder(ctx, &record.id, step.saved.as_deref())? else {
+            return Ok(());
+        };
+        let path = folder.join(&name);
+        let fail = |e| Error::io("what was saved cannot be removed", &path, e);
+        let there = match place.folders.look(&step.path) {
+            Err(e) if reason_of(&e) == Reason::NotAFile => return Ok(()),
+            other => other.map_err(|e| place.io(&step.path, e))?,
+        };
+        let folder = sys::open_folder(&folder).map_err(fail)?;
+        let at = Name::new(&folder, &name);
+        let saved = look_at(at.dir, at.name).map_err(fail)?;
+        if there.print.kind == FileKind::File && there.id == saved.id {
+            ctx.disk.unlink(at).map_err(fail)?;
+        }
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// Gives the saved folder its lasting name.

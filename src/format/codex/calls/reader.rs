@@ -328,9 +328,7 @@ impl Visit for Reader {
 
     fn take(&mut self, record: &[u8], at: u64) {
         self.reach(at);
-        let Some(record) = Value::of(record) else {
-            return;
-        };
+        let record = Value::head(record);
         let payload = record.get("payload").unwrap_or(record);
         let when = text(&record, "timestamp").and_then(|t| time(&t));
         match text(&record, "type").unwrap_or_default().as_str() {
