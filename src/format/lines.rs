@@ -272,6 +272,7 @@ impl<R: Read> Lines<'_, R> {
         if pos == line.len() {
             return;
         }
+        let first = pos;
         let wants = visit.wants(line.get(pos..).unwrap_or_default());
         if wants == Ok(Wants::No) && !seam(line, pos, visit.starts()) {
             // Left at its head, so its end was not looked for; only the last line can have none.
@@ -290,10 +291,12 @@ impl<R: Read> Lines<'_, R> {
                     if count == 2 {
                         self.warn(Oddity::GluedRecords, at + pos as u64);
                     }
-                    // The first record was asked for already; a line that is only passed for its seam was not wanted.
-                    let wanted = match count {
-                        1 if wants.is_ok() => wants,
-                        _ => visit.wants(record),
+                    // The start of the line was asked for already; a line that is only passed for its seam was not
+                    // wanted. What stands behind a torn record was not asked for.
+                    let wanted = if pos == first && wants.is_ok() {
+                        wants
+                    } else {
+                        visit.wants(record)
                     };
                     if wanted == Ok(Wants::Whole) {
                         visit.take(record, at + pos as u64);
