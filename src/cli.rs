@@ -2,6 +2,7 @@
 //! here are the only copy of the help text, and each long help ends with the exit codes that the command can give.
 //! Does not cover the picker (`rewind` alone), which is a usage error as long as there is none.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -261,6 +262,10 @@ pub struct Step {
     #[arg(value_name = "OPERATION")]
     pub operation: Option<String>,
 
+    /// What goes back, of what the operation changed
+    #[arg(long, value_enum, value_name = "SCOPE", default_value_t = Scope::Both)]
+    pub scope: Scope,
+
     /// What to do with a file that changed since
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflict::Fail)]
     pub on_conflict: OnConflict,
@@ -280,6 +285,14 @@ pub struct Log {
     /// List the last N operations only
     #[arg(short = 'n', long = "last", value_name = "N")]
     pub last: Option<usize>,
+}
+
+/// Whether arguments that cannot be read ask for JSON all the same, so that a script gets its error as one.
+#[must_use]
+pub fn asks_for_json(args: &[OsString]) -> bool {
+    args.iter()
+        .take_while(|a| *a != "--")
+        .any(|a| a == "--json" || a.as_encoded_bytes().starts_with(b"--json="))
 }
 
 /// Reads a turn as typed; what is no number is an id.
@@ -495,6 +508,18 @@ mod tests {
             assert_eq!(parse(line).unwrap().global.talk(), talk);
         }
         assert!(parse(&["log", "-q", "-v"]).is_err());
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_may_still_ask_for_json() {
+        let asks = |line: &[&str]| {
+            let args: Vec<OsString> = line.iter().map(OsString::from).collect();
+            asks_for_json(&args)
+        };
+        assert!(asks(&["rewind", "show", "--json"]));
+        assert!(asks(&["rewind", "--json=object", "show"]));
+        assert!(!asks(&["rewind", "show"]));
+        assert!(!asks(&["rewind", "restore", "1", "--", "--json"]));
     }
 
     #[test]

@@ -74,6 +74,12 @@ impl Env {
         }
     }
 
+    /// The arguments of this process, its name first.
+    #[must_use]
+    pub fn args() -> Vec<OsString> {
+        std::env::args_os().collect()
+    }
+
     /// A variable that is set and not empty.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&OsStr> {

@@ -25,8 +25,10 @@ use crate::ui::Ui;
 /// Runs the program of this process; returns the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    let cli = match cli::Cli::try_parse() {
+    let args = Env::args();
+    let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
+        Err(e) if e.use_stderr() && cli::asks_for_json(&args) => return ui::usage_json(&e),
         Err(e) => return ui::usage(&e),
     };
     let env = match Env::of_process() {

@@ -6,11 +6,12 @@ use super::words;
 use super::{Context, Outcome};
 use crate::cli;
 use crate::error::Result;
+use crate::model::edit::GapKind;
 use crate::model::session::{Session, Turn};
-use crate::ops::coverage::{self, Coverage, Covered, Known};
+use crate::ops::coverage::{self, Coverage, Covered, Known, Touched};
 use crate::ui::json::{self, FileOut, GapOut, PathOut, SessionOut, TurnOut, TurnRow, WarningOut};
 use crate::ui::text::{Cell, Column, Table, count};
-use crate::ui::{Paint, age};
+use crate::ui::{Paint, age, sanitise};
 
 /// Runs the command.
 ///
@@ -21,7 +22,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
     // Whatever a killed run left is settled before anything is shown of the folder; a session whose folder is gone is
     // listed all the same.
     if let Ok(root) = read.root(ctx.env, ctx.global.workspace.as_deref()) {
-        ctx.settle(&root)?;
+        ctx.settle_to_look(&root)?;
     }
     let session = &read.session;
     let skip = args
@@ -40,35 +41,53 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if turns.is_empty() {
-        ctx.ui.say(&format!(
-            "{} session `{}` has no turns",
-            session.agent, session.id
-        ));
+        let title = read.format.title();
+        let id = sanitise(&session.id).into_owned();
+        ctx.ui.say(&format!("{title} session {id} has no turns"));
         return Ok(Outcome::Done);
     }
     let text = table(ctx, turns, &covered).text(ctx.ui.style(), ctx.ui.width());
     ctx.print(&text)?;
-    notes(ctx, session);
+    notes(ctx, read.format.title(), session);
+    legend(ctx, &covered);
+    if let Some(last) = turns.last() {
+        let name = args.of.as_deref().or(ctx.global.session.as_deref());
+        let command = ctx.command(&format!("show {}", last.no), name);
+        ctx.ui.hint(&format!(
+            "`{command}` shows what going back to before turn {} would change",
+            last.no
+        ));
+    }
     Ok(Outcome::Done)
 }
 
 /// What a person should know beside the turns.
-fn notes(ctx: &mut Context<'_>, session: &Session) {
-    ctx.ui.say(&format!(
-        "{} session `{}`, {}",
-        session.agent,
-        session.id,
-        count(session.turns.len(), "turn", "turns")
-    ));
+fn notes(ctx: &mut Context<'_>, title: &str, session: &Session) {
+    let n = count(session.turns.len(), "turn", "turns");
+    let id = sanitise(&session.id).into_owned();
+    ctx.ui.say(&format!("{title} session {id}, {n}"));
     if session.abandoned > 0 {
         let n = count(session.abandoned as usize, "turn", "turns");
         ctx.ui
-            .say(&format!("{n} of abandoned branches are not listed"));
+            .say(&format!("not listed: {n} that the conversation has left"));
     }
     for w in session.warnings.all() {
         let words = words::oddity_text(w.oddity, w.count);
         ctx.ui
             .warn(&format!("{words}, first at byte {}", w.first.1));
+    }
+}
+
+/// What the marks mean, where there are any.
+fn legend(ctx: &mut Context<'_>, covered: &BTreeMap<u32, Covered>) {
+    let any = |mark| covered.values().any(|c| Mark::of(c) == Some(mark));
+    if any(Mark::NotShell) {
+        ctx.ui
+            .say("not shell: what the shell commands of that turn did to files is not recorded");
+    }
+    if any(Mark::InPart) || any(Mark::No) {
+        ctx.ui
+            .say("in part, no: what some or all of the files were before is not known for certain");
     }
 }
 
@@ -88,7 +107,7 @@ fn table(ctx: &Context<'_>, turns: &[Turn], covered: &BTreeMap<u32, Covered>) ->
             0 => String::new(),
             n => n.to_string(),
         };
-        let (mark, paint) = mark(covered);
+        let (mark, paint) = Mark::of(covered).map_or(("", Paint::Plain), Mark::text);
         let id: String = turn.key.chars().take(8).collect();
         table.row([
             Cell::new(turn.no.to_string()),
@@ -104,13 +123,10 @@ fn table(ctx: &Context<'_>, turns: &[Turn], covered: &BTreeMap<u32, Covered>) ->
 
 /// The first line of the prompt, with what else is worth knowing of the turn.
 fn prompt(turn: &Turn) -> String {
-    let first = turn
-        .prompt
-        .trim_start()
-        .lines()
-        .next()
-        .unwrap_or("(no words)");
-    let mut text = first.to_owned();
+    let mut text = match words::first_line(&turn.prompt) {
+        "" => "(no words)".to_owned(),
+        first => first.to_owned(),
+    };
     if turn.interrupted {
         text.push_str(" (interrupted)");
     }
@@ -120,17 +136,38 @@ fn prompt(turn: &Turn) -> String {
     text
 }
 
-fn mark(covered: &Covered) -> (&'static str, Paint) {
-    let shell = covered
-        .gaps
-        .iter()
-        .any(|g| g.kind == crate::model::edit::GapKind::Shell);
-    let unknown = covered.files.iter().any(|f| f.known == Known::Unknown);
-    match covered.coverage() {
-        Coverage::None => ("", Paint::Plain),
-        Coverage::Full => ("all", Paint::Plain),
-        Coverage::Partial if shell && !unknown => ("not the shell", Paint::Warning),
-        Coverage::Partial => ("in part", Paint::Warning),
+/// How much of a turn can be taken back, at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    All,
+    NotShell,
+    InPart,
+    No,
+}
+
+impl Mark {
+    /// Nothing for a turn that changed no file.
+    fn of(covered: &Covered) -> Option<Self> {
+        let shell = covered.gaps.iter().any(|g| g.kind == GapKind::Shell);
+        let unknown = |f: &Touched| f.known == Known::Unknown;
+        match covered.coverage() {
+            Coverage::None => None,
+            Coverage::Full => Some(Self::All),
+            Coverage::Partial if shell && !covered.files.iter().any(unknown) => {
+                Some(Self::NotShell)
+            }
+            Coverage::Partial if covered.files.iter().all(unknown) => Some(Self::No),
+            Coverage::Partial => Some(Self::InPart),
+        }
+    }
+
+    fn text(self) -> (&'static str, Paint) {
+        match self {
+            Self::All => ("all", Paint::Plain),
+            Self::NotShell => ("not shell", Paint::Warning),
+            Self::InPart => ("in part", Paint::Warning),
+            Self::No => ("no", Paint::Warning),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `rewind log`: the operations of this folder, oldest first.
 
+use std::collections::BTreeSet;
+
 use super::{Context, Outcome, undo, words};
 use crate::cli;
 use crate::error::Result;
@@ -7,7 +9,7 @@ use crate::ops::journal::{Journal, Operation, Status};
 use crate::ops::plan::Act;
 use crate::ui::json::{self, OperationRow, PathOut};
 use crate::ui::text::{Cell, Column, Table, count};
-use crate::ui::{Paint, age};
+use crate::ui::{Paint, age, path_text};
 
 /// Runs the command.
 ///
@@ -15,13 +17,15 @@ use crate::ui::{Paint, age};
 /// The journal cannot be read.
 pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
     let root = undo::root(ctx)?;
-    ctx.settle(&root)?;
+    ctx.settle_to_look(&root)?;
     let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
     let log = journal.log()?;
     let skip = args
         .last
         .map_or(0, |n| log.operations.len().saturating_sub(n));
-    let rows: Vec<OperationRow> = log.operations.iter().skip(skip).map(row).collect();
+    let gone = taken_back(&log.operations);
+    let shown = log.operations.iter().skip(skip);
+    let rows: Vec<OperationRow> = shown.map(|o| row(o, &gone)).collect();
     if ctx.json() {
         ctx.print_json(&json::Log {
             schema: "rewind.log/1",
@@ -31,7 +35,8 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if rows.is_empty() {
-        ctx.ui.say("no rewind was done in this folder");
+        let folder = path_text(root.path());
+        ctx.ui.say(&format!("no rewind was done in {folder}"));
         return Ok(Outcome::Done);
     }
     let text = table(ctx, &rows).text(ctx.ui.style(), ctx.ui.width());
@@ -49,31 +54,46 @@ fn table(ctx: &Context<'_>, rows: &[OperationRow]) -> Table {
     let mut table = Table::new([
         Column::Left("operation"),
         Column::Left("age"),
-        Column::Left("what"),
+        Column::Left("act"),
         Column::Left("status"),
         Column::Right("files"),
-        Column::Fitted("to before"),
+        Column::Left("scope"),
+        Column::Fitted("point"),
     ]);
     for r in rows {
         let at = crate::format::time(&r.at);
-        let first = r.prompt.trim_start().lines().next().unwrap_or_default();
-        let what = match &r.of {
-            Some(of) => format!("{} {of}", r.act),
-            None => format!("{} {}", r.act, r.scope),
+        let point = if let Some(of) = &r.of {
+            format!("before {of}")
+        } else {
+            let first = words::first_line(&r.prompt);
+            format!("before turn {} of {}: {first}", r.turn, r.agent)
         };
         table.row([
             Cell::painted(&r.operation, Paint::Place),
             Cell::new(at.map_or("?".to_owned(), |at| age(at, ctx.env.now))),
-            Cell::new(what),
+            Cell::new(r.act),
             Cell::new(r.status),
             Cell::new(r.files.to_string()),
-            Cell::new(format!("turn {} of {}: {first}", r.turn, r.agent)),
+            Cell::new(r.scope),
+            Cell::new(point),
         ]);
     }
     table
 }
 
-fn row(operation: &Operation) -> OperationRow {
+/// The operations that hold no more: another one took them back, and none took that back.
+fn taken_back(operations: &[Operation]) -> BTreeSet<&str> {
+    let mut gone = BTreeSet::new();
+    for operation in operations.iter().rev() {
+        let holds = operation.status == Status::Committed && !gone.contains(operation.id.as_str());
+        if let (true, Act::Undo(of) | Act::Redo(of)) = (holds, &operation.act) {
+            gone.insert(of.as_str());
+        }
+    }
+    gone
+}
+
+fn row(operation: &Operation, gone: &BTreeSet<&str>) -> OperationRow {
     let (act, of) = match &operation.act {
         Act::Restore => ("restore", None),
         Act::Undo(of) => ("undo", Some(of.clone())),
@@ -85,6 +105,7 @@ fn row(operation: &Operation) -> OperationRow {
         of,
         at: operation.at.clone(),
         status: match operation.status {
+            Status::Committed if gone.contains(operation.id.as_str()) => "undone",
             Status::Committed => "done",
             Status::Aborted => "aborted",
             Status::Prepared | Status::Committing => "open",

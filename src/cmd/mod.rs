@@ -1,8 +1,10 @@
 //! One file a subcommand, each the same five steps: gather → plan → preview → apply → report. What they share of the
 //! command line stands here.
 
+pub mod carry;
 pub mod list;
 pub mod log;
+pub mod preview;
 pub mod report;
 pub mod restore;
 pub mod sessions;
@@ -131,16 +133,42 @@ impl Context<'_> {
     }
 
     /// Settles before a session is looked for: a killed run may have left it cut, or with nothing in it.
-    fn settle_here(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn settle_here(&mut self) -> Result<()> {
         let Ok(root) = undo::root(self) else {
             // There is no such folder: whoever needs it says so.
             return Ok(());
         };
-        match self.settle(&root) {
-            // Another run is at work: whoever wants to change anything meets it again.
+        self.settle_to_look(&root)
+    }
+
+    /// Settles before something is only looked at: another run at work is no reason not to.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn settle_to_look(&mut self, root: &Root) -> Result<()> {
+        match self.settle(root) {
             Err(e) if e.kind == Kind::Busy => Ok(()),
             other => other,
         }
+    }
+
+    /// A command to type next: with the session that was named, and the folder.
+    #[must_use]
+    pub fn command(&self, words: &str, session: Option<&str>) -> String {
+        let mut line = vec!["rewind".to_owned(), words.to_owned()];
+        if let Some(name) = session {
+            line.extend(["-s".to_owned(), words::shell_word(name)]);
+        }
+        if let Some(folder) = &self.global.workspace {
+            let folder = words::shell_word(&folder.to_string_lossy());
+            line.extend(["-w".to_owned(), folder]);
+        }
+        let line = line.join(" ");
+        // The name may have come from anywhere, so it may hold anything.
+        crate::ui::sanitise(&line).into_owned()
     }
 
     /// Finishes or reverts what a killed run left open in this folder; every command that looks at it begins so.

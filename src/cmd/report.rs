@@ -1,6 +1,6 @@
-//! A plan as text and as JSON: the same lists before and after it is done (`bugs.md` 45).
+//! A plan as JSON: the same lists before and after it is done (`bugs.md` 45). As text it is in `cmd::preview`.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
 use super::list::gap_out;
 use super::words;
@@ -8,14 +8,14 @@ use crate::ops::plan::{Act, Conflict, Make, Missing, Plan, SessionMake, SessionS
 use crate::ui::json::{
     FilePrint, OutsideOut, PathNote, PathOut, Rewind, SessionOut, SessionStepOut, StepOut,
 };
-use crate::ui::text::count;
-use crate::ui::{Paint, Style, path_text, sanitise};
 
 /// How far a plan has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// Only planned.
     Planned,
+    /// Only planned, and to be refused: files differ and nothing was said of what to do then.
+    Refused,
     /// Done, as the operation with this id.
     Done(String),
 }
@@ -32,7 +32,7 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
         schema,
         status: status(plan, stage),
         operation: match stage {
-            Stage::Planned => None,
+            Stage::Planned | Stage::Refused => None,
             Stage::Done(id) => Some(id.clone()).filter(|id| !id.is_empty()),
         },
         of,
@@ -48,6 +48,7 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
         prompt: plan.point.prompt.clone(),
         scope: words::scope(plan.scope),
         steps: plan.steps.iter().map(step).collect(),
+        folders: folders(plan),
         session_steps: plan.session.iter().map(session_step).collect(),
         unchanged: plan
             .equal
@@ -70,7 +71,7 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
 fn conflicts(plan: &Plan) -> Vec<PathNote> {
     let note = |c: &Conflict| PathNote {
         path: PathOut::new(c.path.as_path()),
-        reason: words::conflict(c.why).to_owned(),
+        reason: words::conflict(c.why, &plan.act).to_owned(),
         turn: None,
     };
     plan.conflicts.iter().map(note).collect()
@@ -99,6 +100,7 @@ fn outside(plan: &Plan) -> Vec<OutsideOut> {
 fn status(plan: &Plan, stage: &Stage) -> &'static str {
     match stage {
         Stage::Planned => "planned",
+        Stage::Refused => "refused",
         Stage::Done(_) if partial(plan) => "partial",
         Stage::Done(_) if nothing(plan) => "unchanged",
         Stage::Done(_) => "done",
@@ -114,11 +116,38 @@ pub fn nothing(plan: &Plan) -> bool {
 /// Whether paths are left out that the point would have had.
 #[must_use]
 pub fn partial(plan: &Plan) -> bool {
-    let written = |path: &std::path::Path| plan.steps.iter().any(|s| s.path.as_path() == path);
-    !plan.missing.is_empty() || plan.conflicts.iter().any(|c| !written(c.path.as_path()))
+    left(plan) > 0
 }
 
-fn action(step: &Step) -> &'static str {
+/// How many paths are left as they are though the point had them otherwise.
+#[must_use]
+pub fn left(plan: &Plan) -> usize {
+    let written: BTreeSet<_> = plan.steps.iter().map(|s| &s.path).collect();
+    let kept = plan.conflicts.iter().filter(|c| !written.contains(&c.path));
+    plan.missing.len() + kept.count()
+}
+
+fn folders(plan: &Plan) -> Vec<PathOut> {
+    let all = emptied(plan);
+    all.iter().map(|f| PathOut::new(f)).collect()
+}
+
+/// The folders that go if the steps leave them empty, each once, deepest first.
+#[must_use]
+pub fn emptied(plan: &Plan) -> Vec<&std::path::Path> {
+    let mut all = BTreeSet::new();
+    for step in &plan.steps {
+        if let Make::Absent(folders) = &step.make {
+            all.extend(folders.iter().map(crate::ops::SafePath::as_path));
+        }
+    }
+    // A folder sorts before what is in it.
+    all.into_iter().rev().collect()
+}
+
+/// What a step does to its path.
+#[must_use]
+pub fn action(step: &Step) -> &'static str {
     use crate::ops::FileKind::Absent;
     match &step.make {
         Make::Absent(_) => "remove",
@@ -173,118 +202,5 @@ fn session_step(step: &SessionStep) -> SessionStepOut {
         action,
         len: step.expect.len,
         keep,
-    }
-}
-
-/// The paths of a plan, and what is worth knowing of them.
-#[must_use]
-pub fn text(plan: &Plan, style: Style) -> String {
-    let mut out = String::new();
-    let mut line = |text: String| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "{text}");
-    };
-    for s in &plan.steps {
-        let action = format!("{:<6}", action(s));
-        let from = match s.source {
-            Some(source) => format!("  ({})", words::source(source)),
-            None => String::new(),
-        };
-        line(format!("  {action} {}{from}", path_text(s.path.as_path())));
-    }
-    for s in &plan.session {
-        let what = match &s.make {
-            SessionMake::Truncate { keep } => {
-                let gone = s.expect.len.unwrap_or(0).saturating_sub(*keep);
-                format!(
-                    "cut    {} (keeps {keep} bytes, {gone} go to the journal)",
-                    path_text(&s.path)
-                )
-            }
-            SessionMake::Extend(_) => format!("extend {}", path_text(&s.path)),
-            SessionMake::Write(_) => format!("write  {}", path_text(&s.path)),
-            SessionMake::Absent => format!("remove {}", path_text(&s.path)),
-        };
-        line(format!("  {what}"));
-    }
-    for (path, a, b) in &plan.outside {
-        let what = format!("also takes back a change made outside between turns {a} and {b}");
-        line(format!(
-            "  {} {}: {what}",
-            style.paint(Paint::Warning, "note  "),
-            path_text(path.as_path())
-        ));
-    }
-    for path in &plan.unsure {
-        let what = "it is not known what the agent left there";
-        line(format!(
-            "  {} {}: {what}",
-            style.paint(Paint::Warning, "note  "),
-            path_text(path.as_path())
-        ));
-    }
-    for c in &plan.conflicts {
-        line(format!(
-            "  {} {}: {}",
-            style.paint(Paint::Warning, "differs"),
-            path_text(c.path.as_path()),
-            words::conflict(c.why)
-        ));
-    }
-    for m in &plan.missing {
-        line(format!(
-            "  {} {}: {}",
-            style.paint(Paint::Warning, "not   "),
-            path_text(&m.path),
-            words::reason(&m.reason)
-        ));
-    }
-    out
-}
-
-/// The gaps in a few lines: many shell commands are one line.
-#[must_use]
-pub fn gaps(plan: &Plan) -> String {
-    let mut out = String::new();
-    for g in plan.gaps.iter().take(5) {
-        let first = g.detail.lines().next().unwrap_or_default();
-        let first: String = first.chars().take(80).collect();
-        let what = words::gap(g.kind);
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "  turn {}: {what}: {}", g.turn, sanitise(&first));
-    }
-    if plan.gaps.len() > 5 {
-        let _ = writeln!(out, "  and {} more", plan.gaps.len() - 5);
-    }
-    out
-}
-
-/// What a plan does, in one line.
-#[must_use]
-pub fn headline(plan: &Plan) -> String {
-    let files = count(plan.steps.len(), "file", "files");
-    let talk = if plan.session.is_empty() {
-        ""
-    } else {
-        " and the conversation"
-    };
-    let first = plan
-        .point
-        .prompt
-        .trim_start()
-        .lines()
-        .next()
-        .unwrap_or_default();
-    let first: String = first.chars().take(60).collect();
-    let point = format!("before turn {} ({})", plan.point.turn, sanitise(&first));
-    match &plan.act {
-        Act::Restore if plan.steps.is_empty() && !plan.session.is_empty() => {
-            format!("the conversation to {point}")
-        }
-        Act::Restore => format!("{files}{talk} to {point}"),
-        Act::Undo(of) => format!("{files}{talk} to what they were before operation {of}"),
-        Act::Redo(of) => {
-            format!("{files}{talk} to what they were after the operation that {of} took back")
-        }
     }
 }

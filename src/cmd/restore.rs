@@ -4,15 +4,13 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::report::{self, Stage};
-use super::{Context, Outcome, words};
+use super::carry::{Ask, carry_out, may_ask, next_steps};
+use super::{Context, Outcome};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
-use crate::model::point::OnConflict;
 use crate::ops::gather::Read;
-use crate::ops::plan::{Act, Plan};
-use crate::ops::{Root, cut, decide, new_file};
-use crate::ui::ask;
+use crate::ops::plan::Plan;
+use crate::ops::{cut, decide, new_file};
 
 /// Runs the command.
 ///
@@ -54,6 +52,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
         &only,
         args.on_conflict,
     );
+    found(ctx, &plan, args)?;
     if args.scope.conversation() {
         plan.session = cut::steps(read.format.cut(&read.session, no, ctx.env)?)?;
     }
@@ -68,39 +67,37 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
         on_conflict: args.on_conflict,
         print_prompt: args.print_prompt,
     };
-    let outcome = carry_out(ctx, &plan, &root, &ask, resume)?;
-    if args.scope.conversation() && !args.dry_run {
+    let outcome = carry_out(ctx, &plan, &root, ask, resume.clone())?;
+    if args.dry_run {
+        return Ok(outcome);
+    }
+    if args.scope.conversation() {
         hand_back(ctx, &plan, args)?;
     }
+    next_steps(ctx, &plan, resume);
     Ok(outcome)
 }
 
-/// What the flags say of asking and telling.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask {
-    /// Do not ask.
-    pub yes: bool,
-    /// Do nothing.
-    pub dry_run: bool,
-    /// What becomes of conflicts.
-    pub on_conflict: OnConflict,
-    /// Standard output holds the prompt alone.
-    pub print_prompt: bool,
-}
-
-/// Without a terminal nobody can say yes, so it must have been said (`bugs.md` 44).
-///
-/// # Errors
-/// [`Kind::Usage`] when nobody can be asked.
-pub fn may_ask(ctx: &Context<'_>, said: bool) -> Result<()> {
-    if said || (ctx.env.interactive && !ctx.json()) {
+/// Paths that were named and are in no record are a slip of the hand rather than nothing to do.
+fn found(ctx: &Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<()> {
+    let named = plan.steps.len() + plan.equal.len() + plan.conflicts.len() + plan.missing.len();
+    if args.paths.is_empty() || named > 0 {
         return Ok(());
     }
-    Err(Error::new(
-        Kind::Usage,
-        "there is no terminal to ask for a confirmation",
+    let show = format!("show {}", plan.point.turn);
+    let show = ctx.command(&show, ctx.global.session.as_deref());
+    let mut error = Error::new(
+        Kind::NotFound,
+        format!(
+            "no edit of such a file is recorded from turn {} on",
+            plan.point.turn
+        ),
     )
-    .hint("add `--yes` to do it, or `--dry-run` to see what would be done"))
+    .hint(format!("`{show}` lists the files that are"));
+    for path in &args.paths {
+        error = error.path(path, "");
+    }
+    Err(error)
 }
 
 /// A live agent would write its own idea of the conversation over ours. Files are another matter: people restore them
@@ -133,127 +130,6 @@ fn alive(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Result<()> 
     )
     .hint("leave the session in the agent, then try again; `--scope code` works while it runs")
     .hint("`--force` cuts the conversation all the same"))
-}
-
-/// Previews, asks, applies, reports: the same for restore, undo and redo.
-///
-/// # Errors
-/// Conflicts, a no, or what `ops::apply` says.
-pub fn carry_out(
-    ctx: &mut Context<'_>,
-    plan: &Plan,
-    root: &Root,
-    ask: &Ask,
-    resume: Option<String>,
-) -> Result<Outcome> {
-    let text = ctx.json() || ask.print_prompt;
-    if ask.dry_run {
-        if ctx.json() {
-            ctx.print_json(&report::json(plan, &Stage::Planned, resume))?;
-        } else {
-            preview(ctx, plan)?;
-        }
-        return Ok(Outcome::Done);
-    }
-    refuse_conflicts(plan, ask.on_conflict)?;
-    if report::nothing(plan) {
-        return unchanged(ctx, plan, resume, text);
-    }
-    if !ask.yes {
-        preview(ctx, plan)?;
-        // What is asked about must be on the screen before the question.
-        crate::ui::quiet_pipe(ctx.ui.finish()).map_err(super::stdout)?;
-        if !ask::yes("Do it?") {
-            return Err(Error::new(Kind::Failed, "not confirmed"));
-        }
-    }
-    let done = ctx.apply(plan, root)?;
-    if ctx.json() {
-        ctx.print_json(&report::json(plan, &Stage::Done(done), resume))?;
-    } else {
-        if !ask.print_prompt && ask.yes {
-            let text = report::text(plan, ctx.ui.style());
-            ctx.print(&text)?;
-        }
-        ctx.ui.say(&format!("took {}", report::headline(plan)));
-        tell_gaps(ctx, plan);
-        if let Some(resume) = resume {
-            ctx.ui.hint(&format!("go on with `{resume}`"));
-        }
-        ctx.ui.hint(match plan.act {
-            Act::Restore | Act::Redo(_) => "`rewind undo` takes this back",
-            Act::Undo(_) => "`rewind redo` does it again",
-        });
-    }
-    Ok(outcome(plan))
-}
-
-fn outcome(plan: &Plan) -> Outcome {
-    if report::partial(plan) {
-        Outcome::Partial
-    } else {
-        Outcome::Done
-    }
-}
-
-fn unchanged(
-    ctx: &mut Context<'_>,
-    plan: &Plan,
-    resume: Option<String>,
-    quiet: bool,
-) -> Result<Outcome> {
-    if ctx.json() {
-        ctx.print_json(&report::json(plan, &Stage::Done(String::new()), resume))?;
-    } else {
-        if !quiet {
-            let text = report::text(plan, ctx.ui.style());
-            ctx.print(&text)?;
-        }
-        ctx.ui
-            .say("nothing to do: all is as it should be, as far as it is known");
-        tell_gaps(ctx, plan);
-    }
-    Ok(outcome(plan))
-}
-
-fn preview(ctx: &mut Context<'_>, plan: &Plan) -> Result<()> {
-    let head = format!("would take {}\n", report::headline(plan));
-    let text = report::text(plan, ctx.ui.style());
-    ctx.print(&(head + &text))?;
-    tell_gaps(ctx, plan);
-    Ok(())
-}
-
-fn tell_gaps(ctx: &mut Context<'_>, plan: &Plan) {
-    if !plan.scope.code() || plan.gaps.is_empty() {
-        return;
-    }
-    ctx.ui.say("not covered, so as it is:");
-    ctx.ui.say(report::gaps(plan).trim_end());
-}
-
-/// # Errors
-/// [`Kind::Conflict`] when anybody changed a file since and nothing was said of what to do then.
-fn refuse_conflicts(plan: &Plan, on_conflict: OnConflict) -> Result<()> {
-    if plan.conflicts.is_empty() || on_conflict != OnConflict::Fail {
-        return Ok(());
-    }
-    let n = plan.conflicts.len();
-    let mut error = Error::new(
-        Kind::Conflict,
-        format!(
-            "turn {} cannot be gone back to: {} changed since the agent wrote {}",
-            plan.point.turn,
-            crate::ui::text::count(n, "file", "files"),
-            if n == 1 { "it" } else { "them" },
-        ),
-    )
-    .hint("`--on-conflict keep` leaves them and does the rest, `overwrite` replaces them (undo brings them back), `beside` writes the old content to `<name>.rewind`")
-    .hint(format!("`rewind show {}` shows the differences", plan.point.turn));
-    for c in &plan.conflicts {
-        error = error.path(c.path.as_path(), words::conflict(c.why));
-    }
-    Err(error)
 }
 
 /// Hands the prompt back for editing.

@@ -1,13 +1,13 @@
 //! `rewind sessions`: the sessions of this folder, newest first.
 
-use super::{Context, Outcome, undo};
+use super::{Context, Outcome, words};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
 use crate::format;
 use crate::ops::discover::{self, Found};
 use crate::ui::json::{self, PathOut, SessionOut, SessionRow};
-use crate::ui::text::{Cell, Column, Table};
-use crate::ui::{Paint, age};
+use crate::ui::text::{Cell, Column, Table, count};
+use crate::ui::{Paint, age, path_text};
 
 /// Runs the command.
 ///
@@ -22,8 +22,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
                 .hint(format!("known are: {}", known.join(", "))),
         );
     }
-    let root = undo::root(ctx)?;
-    ctx.settle(&root)?;
+    ctx.settle_here()?;
     let found = match (args.all, &ctx.global.workspace) {
         (true, _) => discover::all(ctx.env, agent),
         (false, Some(folder)) => discover::of_workspace(ctx.env, &ctx.env.cwd.join(folder), agent),
@@ -38,39 +37,62 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if found.is_empty() {
-        ctx.ui
-            .say("no session was recorded in this folder or one above it");
-        ctx.ui
-            .hint("see those of all folders with `rewind sessions --all`");
+        none(ctx, args, agent);
         return Ok(Outcome::Done);
     }
-    let text = table(ctx, &found).text(ctx.ui.style(), ctx.ui.width());
+    let text = table(ctx, &found, args).text(ctx.ui.style(), ctx.ui.width());
     ctx.print(&text)?;
+    if let (false, Some(first)) = (args.all, found.first()) {
+        let folder = path_text(&first.card.root.clone().unwrap_or_default());
+        let n = count(found.len(), "session", "sessions");
+        ctx.ui.say(&format!("{n} of {folder}"));
+    }
     Ok(Outcome::Done)
 }
 
-fn table(ctx: &Context<'_>, found: &[Found]) -> Table {
-    let mut table = Table::new([
+fn none(ctx: &mut Context<'_>, args: &cli::Sessions, agent: Option<&str>) {
+    let whose = match agent.and_then(format::of_agent) {
+        Some(f) => format!("no session of {}", f.title()),
+        None => "no session".to_owned(),
+    };
+    if args.all {
+        ctx.ui.say(&format!("{whose} was found"));
+        return;
+    }
+    let place = match &ctx.global.workspace {
+        Some(folder) => path_text(&discover::canonical(&ctx.env.cwd.join(folder))),
+        None => "this folder or one above it".to_owned(),
+    };
+    ctx.ui.say(&format!("{whose} was recorded in {place}"));
+    ctx.ui
+        .hint("`rewind sessions --all` lists those of all folders");
+}
+
+/// All sessions of one folder have the same, so it is a column only where they may differ.
+fn table(ctx: &Context<'_>, found: &[Found], args: &cli::Sessions) -> Table {
+    let mut columns = vec![
         Column::Left("session"),
         Column::Left("agent"),
         Column::Left("age"),
-        Column::Left("workspace"),
-        Column::Fitted("first prompt"),
-    ]);
+    ];
+    if args.all {
+        columns.push(Column::Left("workspace"));
+    }
+    columns.push(Column::Fitted("first prompt"));
+    let mut table = Table::new(columns);
     for f in found {
-        let root = f
-            .card
-            .root
-            .as_deref()
-            .map_or("?".into(), |r| r.to_string_lossy());
-        let first = f.card.prompt.as_deref().and_then(|p| p.lines().next());
-        table.row([
+        let first = f.card.prompt.as_deref().map(words::first_line);
+        let mut row = vec![
             Cell::painted(&f.card.id, Paint::Place),
             Cell::new(f.format.agent()),
             Cell::new(f.modified.map_or("?".to_owned(), |m| age(m, ctx.env.now))),
-            Cell::new(root),
-            Cell::new(first.unwrap_or_default()),
-        ]);
+        ];
+        if args.all {
+            let root = f.card.root.as_deref();
+            row.push(Cell::new(root.map_or("?".to_owned(), path_text)));
+        }
+        row.push(Cell::new(first.unwrap_or_default()));
+        table.row(row);
     }
     table
 }

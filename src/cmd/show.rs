@@ -1,5 +1,8 @@
 //! `rewind show`: what going back to before a turn would change, now.
 
+use chrono::{DateTime, Utc};
+
+use super::preview::{self, View};
 use super::report::{self, Stage};
 use super::{Context, Outcome};
 use crate::cli;
@@ -8,10 +11,13 @@ use crate::model::point::{OnConflict, Scope};
 use crate::ops::plan::{Make, Plan, Step};
 use crate::ops::{FileKind, Root, decide};
 use crate::ui::diff::{self, Side};
-use crate::ui::sanitise_lines;
+use crate::ui::text::count;
+use crate::ui::{age, sanitise, sanitise_lines};
 
 /// Files larger than this, in bytes, are named with their size instead of shown.
 const SHOWN: u64 = 4 << 20;
+/// So many gaps are named.
+const GAPS: usize = 40;
 
 /// Runs the command.
 ///
@@ -22,7 +28,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
     let root = read.root(ctx.env, ctx.global.workspace.as_deref())?;
-    ctx.settle(&root)?;
+    ctx.settle_to_look(&root)?;
     let timeline = read.timeline(&root, no, ctx.env)?;
     // As if conflicts were overwritten, so that each difference is shown.
     let plan = decide::restore(
@@ -40,20 +46,47 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
         ctx.print_json(&out)?;
         return Ok(Outcome::Done);
     }
-    let prompt = sanitise_lines(&plan.point.prompt).into_owned();
-    let key = crate::ui::sanitise(&plan.point.key).into_owned();
-    ctx.print(&format!("turn {no}  {key}\n{prompt}\n\n"))?;
-    let text = report::text(&plan, ctx.ui.style());
+    let at = read.session.turn(no).and_then(|t| t.at);
+    head(ctx, &plan, at)?;
+    let text = preview::paths(&plan, View::Differences, ctx.ui.style());
     if text.is_empty() {
-        ctx.print("going back there changes no file\n")?;
+        ctx.print("going back to before it changes no file\n")?;
     } else {
         ctx.print(&format!("going back to before it:\n{text}"))?;
     }
     diffs(ctx, &plan, &root)?;
     if !plan.gaps.is_empty() {
-        ctx.print(&format!("\nnot covered:\n{}", report::gaps(&plan)))?;
+        let gaps = preview::gaps(&plan.gaps, GAPS);
+        ctx.print(&format!("\nnot covered, so left as it is:\n{gaps}"))?;
     }
+    next(ctx, &plan);
     Ok(Outcome::Done)
+}
+
+fn head(ctx: &mut Context<'_>, plan: &Plan, at: Option<DateTime<Utc>>) -> Result<()> {
+    let age = at.map_or(String::new(), |at| format!("  {}", age(at, ctx.env.now)));
+    let key = sanitise(&plan.point.key).into_owned();
+    let prompt = sanitise_lines(&plan.point.prompt).into_owned();
+    let turn = plan.point.turn;
+    ctx.print(&format!("turn {turn}  {key}{age}\n{prompt}\n\n"))
+}
+
+/// What can be done about it.
+fn next(ctx: &mut Context<'_>, plan: &Plan) {
+    if !plan.conflicts.is_empty() {
+        let n = count(plan.conflicts.len(), "file", "files");
+        ctx.ui.warn(&format!(
+            "{n} changed since: a restore refuses, unless `--on-conflict` says what becomes of such files"
+        ));
+    }
+    if plan.steps.is_empty() {
+        return;
+    }
+    let words = format!("restore {} --scope code", plan.point.turn);
+    let command = ctx.command(&words, ctx.global.session.as_deref());
+    ctx.ui.hint(&format!(
+        "`{command}` goes there; `--scope both` takes the conversation along"
+    ));
 }
 
 fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &Root) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `rewind undo` and `rewind redo`: the inverse of an operation, through the same plan and the same engine.
 
-use super::restore::{Ask, carry_out, may_ask};
+use super::carry::{Ask, carry_out, may_ask, next_steps};
 use super::{Context, Outcome};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
@@ -41,7 +41,7 @@ fn step(ctx: &mut Context<'_>, args: &cli::Step, way: Way) -> Result<Outcome> {
     };
     let how = undo::How {
         on: args.on_conflict,
-        ..undo::How::default()
+        scope: args.scope,
     };
     let plan = match way {
         Way::Undo => undo::plan_undo(&journal, &root, &id, how)?,
@@ -53,7 +53,11 @@ fn step(ctx: &mut Context<'_>, args: &cli::Step, way: Way) -> Result<Outcome> {
         on_conflict: args.on_conflict,
         print_prompt: false,
     };
-    carry_out(ctx, &plan, &root, &ask, None)
+    let outcome = carry_out(ctx, &plan, &root, ask, None)?;
+    if !args.dry_run {
+        next_steps(ctx, &plan, None);
+    }
+    Ok(outcome)
 }
 
 fn newest(journal: &Journal, way: Way) -> Result<String> {

@@ -4,7 +4,7 @@ use crate::model::edit::{GapKind, Reason, Source};
 use crate::model::point::Scope;
 use crate::model::session::{Oddity, TurnKind};
 use crate::ops::coverage::{Coverage, Known};
-use crate::ops::plan::ConflictKind;
+use crate::ops::plan::{Act, ConflictKind};
 
 /// Why a content is not known.
 #[must_use]
@@ -35,14 +35,17 @@ pub fn reason(reason: &Reason) -> String {
     }
 }
 
-/// What happened to a path in conflict.
+/// What happened to a path in conflict: since the agent's last edit, or since the operation that an undo takes back.
 #[must_use]
-pub fn conflict(kind: ConflictKind) -> &'static str {
-    match kind {
-        ConflictKind::Changed => "changed since the agent wrote it",
-        ConflictKind::Deleted => "deleted since the agent wrote it",
-        ConflictKind::Created => "made since the agent removed it",
-        ConflictKind::NotAFile => "not a plain file any more",
+pub fn conflict(kind: ConflictKind, act: &Act) -> &'static str {
+    match (kind, act) {
+        (ConflictKind::Changed, Act::Restore) => "changed since the agent wrote it",
+        (ConflictKind::Changed, _) => "changed since",
+        (ConflictKind::Deleted, Act::Restore) => "deleted since the agent wrote it",
+        (ConflictKind::Deleted, _) => "deleted since",
+        (ConflictKind::Created, Act::Restore) => "made since the agent removed it",
+        (ConflictKind::Created, _) => "made since",
+        (ConflictKind::NotAFile, _) => "not a plain file any more",
     }
 }
 
@@ -55,6 +58,44 @@ pub fn gap(kind: GapKind) -> &'static str {
         GapKind::Capture => "capture",
         GapKind::Checkpoint => "checkpoint",
     }
+}
+
+/// The kind of a gap, as a person reads it.
+#[must_use]
+pub fn gap_text(kind: GapKind) -> &'static str {
+    match kind {
+        GapKind::Shell => "shell command",
+        GapKind::Tool => "tool",
+        GapKind::Capture => "not captured",
+        GapKind::Checkpoint => "checkpoint",
+    }
+}
+
+/// Where a content was found, as a person reads it.
+#[must_use]
+pub fn source_text(source: Source) -> &'static str {
+    match source {
+        Source::Ckpt => "from a checkpoint",
+        Source::Native => "from the agent's copy",
+        Source::Transcript => "from the transcript",
+        Source::Reversed => "by undoing the edits",
+    }
+}
+
+/// The first line of a prompt that says something.
+#[must_use]
+pub fn first_line(text: &str) -> &str {
+    text.trim_start().lines().next().unwrap_or_default()
+}
+
+/// A word of a command line as a shell takes it.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@%+,:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Where a content was found.
@@ -136,5 +177,18 @@ pub fn oddity_text(oddity: Oddity, count: u64) -> String {
         Oddity::HugeLine => format!("{count} × a line too long to be read"),
         Oddity::LostParent => format!("{count} × a record whose parent is not in the file"),
         Oddity::BadText => format!("{count} × a text with damaged bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_to_type_is_safe_to_type() {
+        assert_eq!(shell_word("/home/dev/shop"), "/home/dev/shop");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("my shop; rm -rf ~"), "'my shop; rm -rf ~'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
     }
 }

@@ -291,8 +291,7 @@ impl<R: Read> Lines<'_, R> {
                     if count == 2 {
                         self.warn(Oddity::GluedRecords, at + pos as u64);
                     }
-                    // The start of the line was asked for already; a line that is only passed for its seam was not
-                    // wanted. What stands behind a torn record was not asked for.
+                    // The line's head was asked for already; what stands behind a torn record was not.
                     let wanted = if pos == first && wants.is_ok() {
                         wants
                     } else {

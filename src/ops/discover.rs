@@ -131,7 +131,10 @@ pub fn pick(env: &Env, name: Option<&str>, workspace: Option<&Path>) -> Result<F
             found.into_iter().next().ok_or_else(|| {
                 Error::new(
                     Kind::NotFound,
-                    format!("no session was recorded in `{}`", folder.display()),
+                    format!(
+                        "no session was recorded in `{}`",
+                        canonical(&folder).display()
+                    ),
                 )
                 .hint("name one with `--session`, or see them all with `rewind sessions --all`")
             })

@@ -19,7 +19,7 @@ pub mod undo;
 
 pub use crate::fsx::hash::hex;
 pub use crate::fsx::new_file;
-pub use crate::fsx::tree::{FileKind, Root};
+pub use crate::fsx::tree::{FileKind, Root, SafePath};
 pub use crate::fsx::{Disk, Real};
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ pub struct SessionStepOut {
 pub struct Rewind {
     /// `rewind.restore/1`, `rewind.undo/1`, `rewind.redo/1` or `rewind.show/1`.
     pub schema: &'static str,
-    /// `planned`, `done`, `partial` or `unchanged`.
+    /// `planned`, `refused` (a plan that would not be carried out), `done`, `partial` or `unchanged`.
     pub status: &'static str,
     /// Id of the operation, when one was done.
     pub operation: Option<String>,
@@ -255,6 +255,8 @@ pub struct Rewind {
     pub scope: &'static str,
     /// The paths that change.
     pub steps: Vec<StepOut>,
+    /// Folders that go too, if the steps leave them empty.
+    pub folders: Vec<PathOut>,
     /// The session files that change.
     pub session_steps: Vec<SessionStepOut>,
     /// Paths that are already as they should be.

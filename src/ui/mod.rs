@@ -17,7 +17,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 
 use crate::env::Env;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 
 /// When to use colour, as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -262,6 +262,26 @@ pub fn usage(error: &clap::Error) -> u8 {
     // A closed pipe behind `--help` is no failure; nothing else was to be done.
     let _ = error.print();
     u8::try_from(error.exit_code()).unwrap_or(2)
+}
+
+/// As [`usage`], as the JSON that was asked for.
+#[must_use]
+pub fn usage_json(error: &clap::Error) -> u8 {
+    let text = error.to_string();
+    let (what, _) = text.split_once("\n\nUsage:").unwrap_or((&text, ""));
+    let line = |l: &str| l.split_whitespace().collect::<Vec<_>>().join(" ");
+    let says = |l: &String| !l.is_empty() && !l.starts_with("For more information");
+    let lines: Vec<String> = what.lines().map(line).filter(says).collect();
+    let (tips, words): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.starts_with("tip: "));
+    let words: Vec<&str> = words.into_iter().map(String::as_str).collect();
+    let message = words.join(" ").trim_start_matches("error: ").to_owned();
+    let mut usage = Error::new(Kind::Usage, message);
+    for tip in tips {
+        usage = usage.hint(tip.trim_start_matches("tip: "));
+    }
+    let usage = usage.hint("`rewind --help` tells what there is");
+    let _ = writeln!(io::stderr(), "{}", json::text(&json::ErrorOut::new(&usage)));
+    usage.kind.code()
 }
 
 /// Says an error that came before there were streams; returns the exit code.

@@ -79,6 +79,11 @@ impl TestEnv {
         self.vars.insert(name.to_owned(), value.to_owned());
     }
 
+    /// Says what time it is in the runs that follow, so that ages are the same in every run.
+    pub(crate) fn at(&mut self, time: &str) {
+        self.set("REWIND_NOW", time);
+    }
+
     /// The user's home folder.
     pub(crate) fn home(&self) -> PathBuf {
         self.base.join("home")
@@ -175,12 +180,66 @@ impl TestEnv {
     /// A text with the paths of this world replaced, so that it is the same in every run.
     pub(crate) fn clean(&self, bytes: &[u8]) -> String {
         let base = self.base.to_str().unwrap();
-        String::from_utf8_lossy(bytes)
+        let text = String::from_utf8_lossy(bytes)
             .replace(&format!("{base}/ws"), "[WS]")
             .replace(&format!("{base}/home"), "[HOME]")
             .replace(&format!("{base}/state"), "[STATE]")
             .replace(base, "[TMP]")
+            // Claude Code names a folder after the path of the workspace.
+            .replace(
+                &base.replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+                "[TMP-]",
+            )
+            .split_inclusive('\n')
+            .map(sizes)
+            .collect::<String>();
+        ids(text)
     }
+}
+
+/// The sizes of a session file depend on the length of the paths in it.
+fn sizes(line: &str) -> String {
+    let Some(at) = ["(the first ", "(behind its ", ", first at byte "]
+        .iter()
+        .find_map(|words| Some(line.find(words)? + words.len()))
+    else {
+        return line.to_owned();
+    };
+    let (head, tail) = line.split_at(at);
+    let parts: Vec<&str> = tail.split(' ').collect();
+    let number = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit());
+    let clean = |p: &str| {
+        let bare = p.trim_end_matches('\n');
+        let shown = if number(bare) { "[N]" } else { bare };
+        format!("{shown}{}", &p[bare.len()..])
+    };
+    let parts: Vec<String> = parts.into_iter().map(clean).collect();
+    format!("{head}{}", parts.join(" "))
+}
+
+/// Ids of operations hold the number of a process: each becomes `[OP1]`, `[OP2]`, … in the order of the text.
+fn ids(text: String) -> String {
+    let between = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+    let mut ids: Vec<String> = Vec::new();
+    for id in text.split(between).filter(|w| is_id(w)) {
+        if !ids.iter().any(|known| known == id) {
+            ids.push(id.to_owned());
+        }
+    }
+    let numbered = ids.iter().enumerate();
+    numbered.fold(text, |text, (at, id)| {
+        text.replace(id.as_str(), &format!("[OP{}]", at + 1))
+    })
+}
+
+/// `20260302T120000000Z-<process in hex>-0`.
+fn is_id(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('-').collect();
+    let [stamp, process, count] = parts[..] else {
+        return false;
+    };
+    let digits = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_hexdigit());
+    stamp.len() == 19 && stamp.ends_with('Z') && digits(process) && digits(count)
 }
 
 /// What stands at a path: all of it, or only what a copy would have too.
@@ -266,6 +325,26 @@ impl Entry {
     }
 }
 
+/// Copies all that is in a folder into another one; what was read-only may be written.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let mut folders = vec![from.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let target = to.join(folder.strip_prefix(from).unwrap());
+        fs::create_dir_all(&target).unwrap();
+        for entry in fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let path = target.join(entry.file_name());
+            fs::copy(entry.path(), &path).unwrap();
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o200)).unwrap();
+        }
+    }
+}
+
 /// The folder of recorded sessions beside the project, where there is one. A test that needs it skips without it, and
 /// says so past the test runner, so that a skip is seen.
 pub(crate) fn shared() -> Option<PathBuf> {
@@ -315,6 +394,11 @@ fn output_is_the_same_in_every_world() {
         env.state().display()
     );
     assert_eq!(env.clean(text.as_bytes()), "[WS]/a [HOME] [STATE]");
+    let text = "undo 20260302T120000123Z-7f-0 of 20260302T110000123Z-5-0, 20260302T120000123Z-7f-0";
+    assert_eq!(env.clean(text.as_bytes()), "undo [OP1] of [OP2], [OP1]");
+    let text = "cut x9  (the first 12 bytes stay, 345 are kept)\n77 bytes";
+    let want = "cut x9  (the first [N] bytes stay, [N] are kept)\n77 bytes";
+    assert_eq!(env.clean(text.as_bytes()), want);
 }
 
 #[test]

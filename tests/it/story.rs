@@ -259,6 +259,15 @@ impl<'e> Story<'e> {
         self.result(&call, result);
     }
 
+    /// The agent writes over a file, and neither its copies nor its answer tell what was there.
+    pub(crate) fn unknown_write(&mut self, path: &str, content: &str) {
+        let full = self.full(path);
+        let call = self.call("Write", &json!({"file_path": full, "content": content}));
+        self.env.write(path, content);
+        let result = json!({"type": "update", "filePath": full, "content": content, "structuredPatch": [], "originalFile": null});
+        self.result(&call, result);
+    }
+
     /// The agent tries an edit that fails.
     pub(crate) fn failed_edit(&mut self, path: &str) {
         let call = self.call(
@@ -347,4 +356,38 @@ pub(crate) fn bytes(env: &TestEnv, path: &str) -> Option<Vec<u8>> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
         Err(e) => panic!("{path}: {e}"),
     }
+}
+
+/// What time it is in [`shop`].
+pub(crate) const NOW: &str = "2026-03-02T12:00:00Z";
+
+/// The story that most tests of a command tell: three turns that edit, create and edit, and a shell command. Returns the
+/// path of the session.
+pub(crate) fn shop(env: &mut TestEnv) -> PathBuf {
+    env.at(NOW);
+    env.write("a.txt", "one\n");
+    env.write("keep/notes.txt", "mine\n");
+    let mut s = Story::new(env);
+    s.prompt("two instead of one");
+    s.edit("a.txt", "one", "two");
+    s.answer();
+    s.prompt("a new file");
+    s.write("new/b.txt", "b\n");
+    s.bash("make test");
+    s.answer();
+    s.prompt("three instead of two\nand say why");
+    s.edit("a.txt", "two", "three");
+    s.answer();
+    let path = s.save();
+    touch(&path, 3600);
+    path
+}
+
+/// Sets the time of a file to so many seconds before [`NOW`].
+pub(crate) fn touch(path: &Path, seconds: u64) {
+    let now = chrono::DateTime::parse_from_rfc3339(NOW).unwrap();
+    let now = u64::try_from(now.timestamp()).unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(now - seconds);
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
 }

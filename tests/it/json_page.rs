@@ -1,0 +1,89 @@
+//! `man/rewind-json.5` is the JSON contract in words: it tells of every object and member that is printed, and its
+//! examples are of that form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::json::{Shape, objects, shape};
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/rewind-json.5");
+    fs::read_to_string(path).unwrap()
+}
+
+/// The examples of the page, by their schema.
+fn examples() -> BTreeMap<String, Value> {
+    let page = page();
+    let blocks = page.split(".Bd -literal\n").skip(1);
+    let blocks = blocks.map(|b| b.split_once("\n.Ed").unwrap().0.replace("\\e", "\\"));
+    let read = |b: String| {
+        let value: Value = serde_json::from_str(&b).unwrap_or_else(|e| panic!("{e}: {b}"));
+        (value["schema"].as_str().unwrap().to_owned(), value)
+    };
+    blocks.map(read).collect()
+}
+
+/// The names of all schemas that stand in the source of what prints.
+fn schemas() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for folder in ["src/cmd", "src/ui"] {
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            let quoted = text
+                .split('"')
+                .filter(|t| t.starts_with("rewind.") && t.ends_with("/1"));
+            names.extend(quoted.map(str::to_owned));
+        }
+    }
+    names
+}
+
+#[test]
+fn the_manual_page_has_an_example_of_each_object_and_none_that_is_not_printed() {
+    let objects = objects();
+    let examples = examples();
+    let printed: BTreeSet<String> = objects.keys().cloned().collect();
+    assert_eq!(printed, schemas());
+    assert_eq!(examples.keys().cloned().collect::<BTreeSet<_>>(), printed);
+    for (schema, object) in &objects {
+        let (real, told) = (shape(object), shape(&examples[schema]));
+        let of = |s: &Shape| -> BTreeSet<String> {
+            let top = |k: &&String| !k.contains(['.', '[']);
+            s.keys().filter(top).cloned().collect()
+        };
+        assert_eq!(of(&real), of(&told), "{schema}");
+        for (member, kinds) in &told {
+            let known = real
+                .get(member)
+                .unwrap_or_else(|| panic!("{schema}: {member}"));
+            let null = |k: &&str| *k != "null";
+            let known: BTreeSet<_> = known.iter().copied().filter(null).collect();
+            let kinds: BTreeSet<_> = kinds.iter().copied().filter(null).collect();
+            assert!(
+                kinds.is_subset(&known) || known.is_empty(),
+                "{schema}: {member}: {kinds:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_manual_page_tells_of_every_member() {
+    let page = page();
+    for (schema, object) in objects() {
+        for member in shape(&object).keys() {
+            let name = member.rsplit(['.', ']']).next().unwrap();
+            if name.is_empty() {
+                continue;
+            }
+            let told = page.lines().any(|l| {
+                let words = l.strip_prefix(".It Va ").unwrap_or_default();
+                words.split([' ', ',']).any(|w| w == name)
+            });
+            assert!(told, "{schema}: {member} has no `.It Va {name}`");
+        }
+    }
+}
