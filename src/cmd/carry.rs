@@ -7,7 +7,7 @@ use super::{Context, Outcome, words};
 use crate::error::{Error, Kind, Result};
 use crate::model::point::OnConflict;
 use crate::ops::Root;
-use crate::ops::plan::{Act, Plan};
+use crate::ops::plan::{Act, Conflict, ConflictKind, Plan};
 use crate::ui::text::count;
 use crate::ui::{ask, quiet_pipe};
 
