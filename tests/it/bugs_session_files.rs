@@ -86,7 +86,7 @@ fn bug_81_a_record_behind_a_torn_one_is_found_and_the_file_is_not_mended() {
     assert_eq!(prompts(&seen), ["prompt 0", "prompt 1", "prompt 2"]);
     assert_eq!(warning(&seen, "bad-line"), Some((1, at as u64)), "{seen}");
     let run = env.run(&["list"]);
-    assert!(run.stderr.contains("first at byte "), "{}", run.text());
+    assert!(run.stderr.contains("first at byte"), "{}", run.text());
     // The turn begins in the middle of a line: a cut there would keep half a record, or lose it.
     let run = rewind(&env, "1", "both");
     assert_eq!(run.code, Some(6), "{}", run.text());
