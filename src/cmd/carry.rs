@@ -8,8 +8,8 @@ use crate::error::{Error, Kind, Result};
 use crate::model::point::OnConflict;
 use crate::ops::Root;
 use crate::ops::plan::{Act, Conflict, ConflictKind, Plan};
-use crate::ui::ask;
 use crate::ui::text::count;
+use crate::ui::{Style, ask};
 
 /// So many gaps are told of before or after a restore; `show` tells of more.
 const GAPS: usize = 5;
@@ -150,10 +150,12 @@ fn preview(ctx: &mut Context<'_>, plan: &Plan, ask: Ask, tense: Tense) -> Result
 
 /// The paths, with what becomes of each; as talk where standard output is to hold the prompt alone.
 fn tell_paths(ctx: &mut Context<'_>, plan: &Plan, ask: Ask) -> Result<()> {
-    let text = preview::paths(plan, View::Doing(ask.on_conflict), ctx.ui.style());
+    let view = View::Doing(ask.on_conflict);
     if !ask.print_prompt {
+        let text = preview::paths(plan, view, ctx.ui.style());
         return ctx.print(&text);
     }
+    let text = preview::paths(plan, view, Style::Plain);
     if !text.is_empty() {
         ctx.ui.say(text.trim_end());
     }

@@ -171,6 +171,13 @@ impl<R: Read> Lines<'_, R> {
         }
         let start = self.at;
         self.lead(start)?;
+        // The last line may have no end; that it is the last shows only when nothing more comes.
+        while memchr::memchr(b'\n', self.pending()).is_none()
+            && !self.eof
+            && self.pending().len() < CHUNK
+        {
+            self.fill()?;
+        }
         if memchr::memchr(b'\n', self.pending()).is_none() && !self.eof {
             self.long_line(visit)?;
         } else {
@@ -265,8 +272,13 @@ impl<R: Read> Lines<'_, R> {
         if pos == line.len() {
             return;
         }
+        let first = pos;
         let wants = visit.wants(line.get(pos..).unwrap_or_default());
         if wants == Ok(Wants::No) && !seam(line, pos, visit.starts()) {
+            // Left at its head, so its end was not looked for; only the last line can have none.
+            if last && whole_object(line.get(pos..).unwrap_or_default()) == Err(json::Stop::More) {
+                self.warn(Oddity::TornTail, at + pos as u64);
+            }
             return;
         }
         let mut count = 0u32;
@@ -279,10 +291,11 @@ impl<R: Read> Lines<'_, R> {
                     if count == 2 {
                         self.warn(Oddity::GluedRecords, at + pos as u64);
                     }
-                    // The first record was asked for already; a line that is only passed for its seam was not wanted.
-                    let wanted = match count {
-                        1 if wants.is_ok() => wants,
-                        _ => visit.wants(record),
+                    // The line's head was asked for already; what stands behind a torn record was not.
+                    let wanted = if pos == first && wants.is_ok() {
+                        wants
+                    } else {
+                        visit.wants(record)
                     };
                     if wanted == Ok(Wants::Whole) {
                         visit.take(record, at + pos as u64);

@@ -14,9 +14,14 @@ pub enum TurnName {
 }
 
 impl TurnName {
-    /// Reads a turn as typed. Anything that is no number is an id.
+    /// Reads a turn as typed. Anything that is no number as `list` writes them is an id: `00000001` is the start of
+    /// one, and taking it for turn 1 would go to the wrong point (`bugs.md` 18).
     #[must_use]
     pub fn parse(text: &str) -> Self {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if digits.starts_with('+') || (digits.len() > 1 && digits.starts_with('0')) {
+            return Self::Key(text.to_owned());
+        }
         if let Ok(n) = text.parse::<u32>() {
             return Self::Number(n);
         }

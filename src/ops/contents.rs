@@ -154,3 +154,23 @@ pub fn is_plain(bytes: &[u8]) -> bool {
         && memchr::memchr(b'\r', bytes).is_none()
         && std::str::from_utf8(bytes).is_ok()
 }
+
+/// Whether a recorder's text can stand for the bytes before an edit, going by those of the file now: what it would have
+/// dropped (CR, byte order mark) it has kept where the file has it. A text with U+FFFD may have been damaged when it
+/// was recorded, whatever the file holds now (`bugs.md` 50, 51).
+#[must_use]
+pub fn keeps(text: &[u8], now: &[u8]) -> bool {
+    let marked = |b: &[u8]| b.starts_with(b"\xEF\xBB\xBF");
+    let cr = |b: &[u8]| memchr::memchr(b'\r', b).is_some();
+    let utf8 = |b: &[u8]| std::str::from_utf8(b).is_ok();
+    !is_replaced(text)
+        && (utf8(now) || !utf8(text))
+        && (!marked(now) || marked(text))
+        && (!cr(now) || cr(text))
+}
+
+/// Whether a text holds U+FFFD, which decoders put in the place of bytes that they cannot read.
+#[must_use]
+pub fn is_replaced(text: &[u8]) -> bool {
+    memchr::memmem::find(text, "\u{FFFD}".as_bytes()).is_some()
+}

@@ -1,5 +1,6 @@
 //! Decides what a restore does: compares what the files are to become with what stands there now. Writes nothing.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -94,6 +95,7 @@ pub fn restore(
         root,
         on_conflict,
         since: session.turn(plan.point.turn).and_then(|t| t.at),
+        twins: twins(&timeline.stories),
         plan: &mut plan,
     };
     for story in &timeline.stories {
@@ -117,6 +119,8 @@ struct Decide<'a> {
     on_conflict: OnConflict,
     /// When the turn began: folders younger than this were made since.
     since: Option<chrono::DateTime<chrono::Utc>>,
+    /// Files that stand under two of the paths.
+    twins: HashSet<(u64, u64)>,
     plan: &'a mut Plan,
 }
 
@@ -144,6 +148,15 @@ impl Decide<'_> {
     fn absent(&mut self, story: &Story) {
         if story.now.print.kind == FileKind::Absent {
             self.plan.equal.push(story.path.clone());
+            return;
+        }
+        // In a folder that folds case the name goes only together with the file that stays (`bugs.md` 55).
+        if self.twins.contains(&story.now.id) {
+            self.plan.missing.push(Missing {
+                path: story.path.as_path().to_path_buf(),
+                reason: Reason::HardLink,
+                turn: story.turn,
+            });
             return;
         }
         let own = self.is_left(story);
@@ -296,6 +309,16 @@ impl Decide<'_> {
             })
             .collect()
     }
+}
+
+/// The files that two of the paths lead to, by device and inode.
+fn twins(stories: &[Story]) -> HashSet<(u64, u64)> {
+    let mut seen = HashSet::new();
+    let files = stories.iter().map(|s| &s.now);
+    files
+        .filter(|now| now.print.kind == FileKind::File)
+        .filter_map(|now| (!seen.insert(now.id)).then_some(now.id))
+        .collect()
 }
 
 /// What is no plain file with one name is never replaced, whatever the record says.

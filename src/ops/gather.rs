@@ -78,10 +78,14 @@ impl Read {
             Error::new(Kind::NotFound, format!("{what}: {range}")).hint("`rewind list` shows them")
         };
         match name {
-            TurnName::Number(n) => self
-                .session
-                .turn(*n)
-                .ok_or_else(|| none(format!("there is no turn {n}"))),
+            TurnName::Number(n) => match self.session.turn(*n) {
+                Some(turn) => Ok(turn),
+                // An id can begin with digits alone.
+                None if turns.iter().any(|t| t.key.starts_with(&n.to_string())) => {
+                    self.by_key(&n.to_string(), none)
+                }
+                None => Err(none(format!("there is no turn {n}"))),
+            },
             TurnName::FromEnd(n) => turns
                 .len()
                 .checked_sub(*n as usize)

@@ -192,6 +192,10 @@ impl<'a> Chains<'a> {
             }
             let look = |c: &Content| self.contents.load(c).ok();
             bytes = change::undo(change, &bytes, &look).ok_or(Reason::NotReversible)?;
+            // The agent may have read and written the file through a decoder that damaged it.
+            if text_only(change) && contents::is_replaced(&bytes) {
+                return Err(Reason::TextOnly);
+            }
             if text_only(change) && fidelity == Fidelity::Exact && !is_plain(&bytes) {
                 fidelity = Fidelity::Text;
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::apply::each;
-use super::contents::{self, Contents, is_plain, measure, plain};
+use super::contents::{self, Contents, measure, plain};
 use super::matching::{Matched, may_be_of, tie};
 use super::plan::{Bytes, Missing};
 use super::states::{Chains, Known};
@@ -343,22 +343,20 @@ impl Teller<'_> {
     /// Whether a text can stand for the file's bytes: the recorder drops CR and byte order marks, so a file that has
     /// them now most likely had them then.
     fn faithful(&self, content: &Content, path: &SafePath, now: &Look) -> Result<(), Reason> {
-        if content.fidelity == Fidelity::Exact
-            || now.print.kind != FileKind::File
-            || now.print.len > contents::MOST
-        {
+        if content.fidelity == Fidelity::Exact {
             return Ok(());
         }
-        let bytes = self.root.read(path).map_err(|e| contents::reason(&e))?;
-        if is_plain(&bytes) {
-            return Ok(());
-        }
-        // Bytes in the record that a recorder would have dropped show that this one keeps them.
+        let bytes = match now.print.kind {
+            FileKind::File if now.print.len <= contents::MOST => {
+                self.root.read(path).map_err(|e| contents::reason(&e))?
+            }
+            _ => Vec::new(),
+        };
         let text = self.contents.load(content)?;
-        if is_plain(&text) {
-            Err(Reason::TextOnly)
-        } else {
+        if contents::keeps(&text, &bytes) {
             Ok(())
+        } else {
+            Err(Reason::TextOnly)
         }
     }
 

@@ -1,6 +1,7 @@
 //! The shapes of `--json`: apart from `model`, so that a change inside cannot change the contract. Names are
 //! `snake_case`, times RFC 3339 in UTC, paths text with `path_bytes` (base64) beside it when they are no UTF-8.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -364,12 +365,28 @@ impl ErrorOut {
     }
 }
 
-/// One line of JSON.
+/// One line of JSON. Characters that a terminal acts upon or hides are written as escapes, also those that JSON allows
+/// as they are: what is meant for a program is looked at by people too.
 #[must_use]
 pub fn text(value: &impl Serialize) -> String {
     // Our own types hold nothing that JSON cannot: no maps with keys that are no text, no failing serialisers.
-    serde_json::to_string(value)
-        .unwrap_or_else(|e| format!("{{\"schema\":\"rewind.error/1\",\"message\":\"{e}\"}}"))
+    let text = serde_json::to_string(value)
+        .unwrap_or_else(|e| format!("{{\"schema\":\"rewind.error/1\",\"message\":\"{e}\"}}"));
+    if !text.chars().any(super::is_hidden) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if super::is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -390,6 +407,14 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_are_escaped_and_mean_the_same() {
+        let words = "a\u{9b}\u{202e}\u{e0001}\u{7f}\n\"検\"";
+        let json = text(&words);
+        assert_eq!(json, r#""a\u009b\u202e\udb40\udc01\u007f\n\"検\"""#);
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), words);
+    }
 
     #[test]
     fn bytes_are_base64() {

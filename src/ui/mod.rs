@@ -192,30 +192,36 @@ impl Ui {
         self.out.flush()
     }
 
-    /// Says a line, unless quiet. The text must be composed of our words and sanitised ones.
+    /// Says a line, unless quiet. The text is composed of our words and sanitised ones; what slipped through is made
+    /// visible here.
     pub fn say(&mut self, words: &str) {
         if self.talk >= Talk::Normal {
-            self.talk_line(words);
+            self.talk_line(&sanitise_lines(words));
         }
     }
 
     /// Says a line that only `-v` asks for.
     pub fn detail(&mut self, words: &str) {
         if self.talk >= Talk::Verbose {
-            self.talk_line(words);
+            self.talk_line(&sanitise_lines(words));
         }
     }
 
     /// Warns, unless quiet.
     pub fn warn(&mut self, words: &str) {
-        let mark = self.err_style.paint(Paint::Warning, "warning:");
-        self.say(&format!("{mark} {words}"));
+        self.marked((Paint::Warning, "warning:"), words);
     }
 
     /// Names the next step, unless quiet.
     pub fn hint(&mut self, words: &str) {
-        let mark = self.err_style.paint(Paint::Place, "hint:");
-        self.say(&format!("{mark} {words}"));
+        self.marked((Paint::Place, "hint:"), words);
+    }
+
+    fn marked(&mut self, (paint, mark): (Paint, &str), words: &str) {
+        if self.talk >= Talk::Normal {
+            let mark = self.err_style.paint(paint, mark);
+            self.talk_line(&format!("{mark} {}", sanitise_lines(words)));
+        }
     }
 
     /// Says an error in its four parts: what failed, on which paths, what was and was not changed, what to do next.

@@ -8,16 +8,23 @@
 )]
 
 mod bugs;
+mod bugs_bytes;
+mod bugs_escapes;
 mod bugs_own_work;
 mod bugs_point;
 mod bugs_restore;
+mod bugs_session_files;
 mod conflicts;
+mod contract;
 mod corpus;
 mod crash;
 mod env;
 mod exit_codes;
 mod fault;
 mod fixtures;
+mod hostile;
+mod hostile_disk;
+mod hostile_journal;
 mod json;
 mod json_page;
 mod killed;
@@ -34,6 +41,7 @@ mod sidecar;
 mod source;
 mod story;
 mod undo;
+mod wrap;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -366,11 +366,16 @@ pub(crate) fn rebuild(place: Place<'_>, record: &SessionRecord, saved: &Path) ->
 
 /// Whether the second name holds the old file: as it was, or with what an agent added to it meanwhile.
 pub(crate) fn stage_is_old(record: &SessionRecord) -> Result<bool> {
-    let fail = |e| cannot_read(&record.stage, e);
-    let Some(len) = record.before.len else {
+    begins_with(&record.stage, &record.before)
+}
+
+/// Whether the file at a path is the one of that mark, as it was or with more behind it.
+pub(crate) fn begins_with(path: &Path, mark: &SessionMark) -> Result<bool> {
+    let fail = |e| cannot_read(path, e);
+    let Some(len) = mark.len else {
         return Ok(false);
     };
-    let file = match File::open(&record.stage) {
+    let file = match File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
         other => other.map_err(fail)?,
     };
@@ -378,7 +383,7 @@ pub(crate) fn stage_is_old(record: &SessionRecord) -> Result<bool> {
         return Ok(false);
     }
     let first = SessionTail::of(&file, len).map_err(fail)?;
-    Ok(first.mark() == record.before)
+    Ok(first.mark() == *mark)
 }
 
 /// What stands at a path now.

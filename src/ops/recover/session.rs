@@ -7,8 +7,11 @@ use super::{Context, Record};
 use crate::error::{Error, Result};
 use crate::fsx::hash;
 use crate::ops::apply::place::Place;
-use crate::ops::apply::session::{mark, put_back, put_in, rebuild, stage_is_old, sweep};
+use crate::ops::apply::session::{
+    begins_with, mark, put_back, put_in, rebuild, stage_is_old, sweep,
+};
 use crate::ops::journal::SessionRecord;
+use crate::ops::plan::SessionMark;
 
 /// Whether the cut can be completed: it is done, or the new file stands ready; and no agent wrote into the old file
 /// after it left its place.
@@ -17,7 +20,24 @@ pub(super) fn can_finish(step: &SessionRecord) -> Result<bool> {
     if target == step.before {
         return Ok(stage == step.after);
     }
+    // The agent went on with the old file before it left its place: cutting it now would lose what it wrote.
+    if old_went_on(step, &target)? {
+        return Ok(false);
+    }
     Ok(stage.len.is_none() || stage == step.before || stage == step.after)
+}
+
+/// Whether the session file is the old one, and longer now. The shorter of old and new is most often the start of the
+/// other, so only the longer one's end can tell which of them went on.
+fn old_went_on(step: &SessionRecord, target: &SessionMark) -> Result<bool> {
+    if target.len <= step.before.len || target == &step.after {
+        return Ok(false);
+    }
+    let new_is_longer = step.after.len > step.before.len;
+    if new_is_longer && begins_with(&step.path, &step.after)? {
+        return Ok(false);
+    }
+    begins_with(&step.path, &step.before)
 }
 
 /// Completes the cut.
@@ -50,7 +70,7 @@ pub(super) fn back(
     step: &SessionRecord,
 ) -> Result<Option<(PathBuf, String)>> {
     let (target, stage) = (mark(&step.path)?, mark(&step.stage)?);
-    if target == step.before {
+    if target == step.before || old_went_on(step, &target)? {
         // What stands beside it is a copy of ours, whole or not.
         sweep(ctx.disk, step)?;
         return Ok(None);
