@@ -57,12 +57,6 @@ impl Env {
         })
     }
 
-    /// The arguments of this process, its name first.
-    #[must_use]
-    pub fn args() -> Vec<OsString> {
-        std::env::args_os().collect()
-    }
-
     /// Surroundings with nothing in them, for tests to fill.
     #[cfg(test)]
     pub(crate) fn bare() -> Self {
@@ -78,6 +72,12 @@ impl Env {
             tty: false,
             columns: None,
         }
+    }
+
+    /// The arguments of this process, its name first.
+    #[must_use]
+    pub fn args() -> Vec<OsString> {
+        std::env::args_os().collect()
     }
 
     /// A variable that is set and not empty.

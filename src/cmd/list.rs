@@ -22,7 +22,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
     // Whatever a killed run left is settled before anything is shown of the folder; a session whose folder is gone is
     // listed all the same.
     if let Ok(root) = read.root(ctx.env, ctx.global.workspace.as_deref()) {
-        ctx.settle(&root)?;
+        ctx.settle_to_look(&root)?;
     }
     let session = &read.session;
     let skip = args

@@ -17,7 +17,7 @@ use crate::ui::{Paint, age, path_text};
 /// The journal cannot be read.
 pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
     let root = undo::root(ctx)?;
-    ctx.settle(&root)?;
+    ctx.settle_to_look(&root)?;
     let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
     let log = journal.log()?;
     let skip = args

@@ -132,6 +132,29 @@ impl Context<'_> {
         Read::new(&found, self.env)
     }
 
+    /// Settles before a session is looked for: a killed run may have left it cut, or with nothing in it.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn settle_here(&mut self) -> Result<()> {
+        let Ok(root) = undo::root(self) else {
+            // There is no such folder: whoever needs it says so.
+            return Ok(());
+        };
+        self.settle_to_look(&root)
+    }
+
+    /// Settles before something is only looked at: another run at work is no reason not to.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn settle_to_look(&mut self, root: &Root) -> Result<()> {
+        match self.settle(root) {
+            Err(e) if e.kind == Kind::Busy => Ok(()),
+            other => other,
+        }
+    }
+
     /// A command to type next: with the session that was named, and the folder.
     #[must_use]
     pub fn command(&self, words: &str, session: Option<&str>) -> String {
@@ -146,19 +169,6 @@ impl Context<'_> {
         let line = line.join(" ");
         // The name may have come from anywhere, so it may hold anything.
         crate::ui::sanitise(&line).into_owned()
-    }
-
-    /// Settles before a session is looked for: a killed run may have left it cut, or with nothing in it.
-    fn settle_here(&mut self) -> Result<()> {
-        let Ok(root) = undo::root(self) else {
-            // There is no such folder: whoever needs it says so.
-            return Ok(());
-        };
-        match self.settle(&root) {
-            // Another run is at work: whoever wants to change anything meets it again.
-            Err(e) if e.kind == Kind::Busy => Ok(()),
-            other => other,
-        }
     }
 
     /// Finishes or reverts what a killed run left open in this folder; every command that looks at it begins so.

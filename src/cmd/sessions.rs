@@ -1,6 +1,6 @@
 //! `rewind sessions`: the sessions of this folder, newest first.
 
-use super::{Context, Outcome, undo, words};
+use super::{Context, Outcome, words};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
 use crate::format;
@@ -22,8 +22,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
                 .hint(format!("known are: {}", known.join(", "))),
         );
     }
-    let root = undo::root(ctx)?;
-    ctx.settle(&root)?;
+    ctx.settle_here()?;
     let found = match (args.all, &ctx.global.workspace) {
         (true, _) => discover::all(ctx.env, agent),
         (false, Some(folder)) => discover::of_workspace(ctx.env, &ctx.env.cwd.join(folder), agent),

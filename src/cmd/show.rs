@@ -28,7 +28,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
     let root = read.root(ctx.env, ctx.global.workspace.as_deref())?;
-    ctx.settle(&root)?;
+    ctx.settle_to_look(&root)?;
     let timeline = read.timeline(&root, no, ctx.env)?;
     // As if conflicts were overwritten, so that each difference is shown.
     let plan = decide::restore(

@@ -203,27 +203,16 @@ impl<'a> Chains<'a> {
         Ok(Known::Worked(bytes, fidelity))
     }
 
-    /// What an edit left, as recorded or by redoing the edits of its turn from a state that is recorded. Back to an
-    /// earlier turn is too far for a certain answer: somebody may have changed the file in between.
+    /// What an edit left, as recorded or by redoing the edits up to it from a state that is recorded.
     #[must_use]
-    pub fn left(&self, index: usize) -> Option<Known> {
-        let turn = self.edit(index)?.turn;
-        self.redone(index, |edit| edit.turn == turn)
-    }
-
-    /// The same from any earlier turn. Only worth something where the file is just that: then nobody changed it.
-    #[must_use]
-    pub fn left_if_untouched(&self, index: usize) -> Option<Known> {
-        self.redone(index, |_| true)
-    }
-
-    fn redone(&self, index: usize, within: impl Fn(&Edit) -> bool) -> Option<Known> {
+    pub fn left(&self, index: usize, reach: Reach) -> Option<Known> {
         let (edit, path) = self.edits.get(index)?;
         match &edit.after {
             State::Absent => return Some(Known::Absent),
             State::Held(c) => return Some(Known::Named(c.clone())),
             State::Unknown(_) => {}
         }
+        // Back to the nearest state that is recorded. Beyond this turn somebody may have changed the file in between.
         let mut redo: Vec<&Change> = vec![&edit.change];
         let mut at = index;
         let base = loop {
@@ -231,7 +220,8 @@ impl<'a> Chains<'a> {
                 break known;
             }
             at = self.of(path).iter().copied().rev().find(|i| *i < at)?;
-            let before = self.edit(at).filter(|e| within(e))?;
+            let near = |e: &&Edit| reach == Reach::Session || e.turn == edit.turn;
+            let before = self.edit(at).filter(near)?;
             match &before.after {
                 State::Absent => break Known::Absent,
                 State::Held(c) => break Known::Named(c.clone()),
@@ -276,6 +266,15 @@ impl<'a> Chains<'a> {
             .and_then(|l| l.born)
             .is_some_and(|born| (began - tick..=ended + tick).contains(&born))
     }
+}
+
+/// How far back to look for a state to redo from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Within the turn of the edit.
+    Turn,
+    /// In all of the session: a guess, to be held against what is on disk.
+    Session,
 }
 
 enum Step {

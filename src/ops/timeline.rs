@@ -9,7 +9,7 @@ use super::apply::each;
 use super::contents::{self, Contents, measure, plain};
 use super::matching::{Matched, may_be_of, tie};
 use super::plan::{Bytes, Missing};
-use super::states::{Chains, Known};
+use super::states::{Chains, Known, Reach};
 use crate::fsx::hash;
 use crate::fsx::tree::{FileKind, Folders, Look, Root, SafePath};
 use crate::model::checkpoint::{AfterMark, Checkpoint, Prior, Snapshot};
@@ -391,21 +391,24 @@ impl Teller<'_> {
                 AfterMark::File(sha, _) => Left::Bytes(*sha),
             },
             (_, Some(index)) if snaps.last().is_none_or(|(t, _)| Some(*t) <= edit_turn) => {
-                self.left_by(index, now)
+                match self.chains.left(index, Reach::Turn) {
+                    Some(known) => self.mark(&known),
+                    None => self.confirmed(index, now),
+                }
             }
             _ => Left::Unknown,
         }
     }
 
-    fn left_by(&self, index: usize, now: &Look) -> Left {
-        if let Some(known) = self.chains.left(index) {
-            return self.mark(&known);
-        }
-        let untouched = self.chains.left_if_untouched(index);
-        match untouched.map(|k| self.mark(&k)) {
-            Some(Left::Bytes(sha)) if hash::hex(&sha) == now.print.sha256 => Left::Bytes(sha),
-            Some(Left::Text { as_is, .. }) if hash::hex(&as_is) == now.print.sha256 => {
-                Left::Bytes(as_is)
+    /// What all edits together make of an earlier turn's state, where the disk holds just that. Where it does not, this
+    /// proves nothing: somebody may have changed the file between two turns.
+    fn confirmed(&self, index: usize, now: &Look) -> Left {
+        let made = self.chains.left(index, Reach::Session);
+        match made.map(|known| self.mark(&known)) {
+            Some(Left::Bytes(sha) | Left::Text { as_is: sha, .. })
+                if now.print.sha256 == hash::hex(&sha) =>
+            {
+                Left::Bytes(sha)
             }
             _ => Left::Unknown,
         }
@@ -449,7 +452,7 @@ impl Teller<'_> {
             };
             let left = self
                 .chains
-                .left(*a)
+                .left(*a, Reach::Turn)
                 .map_or(Left::Unknown, |k| self.mark(&k));
             if next.is_some_and(|n| self.differs(&left, &n)) {
                 out.push((before, after));

@@ -347,8 +347,7 @@ fn bug_45_what_will_be_refused_is_not_shown_as_done() {
     let env = TestEnv::new();
     motley(&env);
     let args = ["restore", "0", "--scope", "both", "--json"];
-    let dry = untouched(&env, || run(&env, 4, &[&args[..], &["--dry-run"]].concat()));
-    let plan: Value = serde_json::from_str(&dry.stdout).unwrap();
+    let plan = json(&run(&env, 4, &[&args[..], &["--dry-run"]].concat()));
     assert_eq!(plan["status"], "refused");
     let out = untouched(&env, || run(&env, 4, &[&args[..], &["--yes"]].concat()));
     assert_eq!(paths(&error(&out), "paths"), paths(&plan, "conflicts"));

@@ -129,8 +129,15 @@ fn bug_20_a_delta_belongs_to_the_turn_that_it_names() {
     let env = TestEnv::new();
     env.write("f", "version 1\n");
     let mut story = Story::new(&env);
-    story.prompt("first");
+    let first = story.prompt("first");
     story.edit("f", "version 1", "version 2");
+    // A second one of the same turn adds nothing: the first touch stands.
+    let late = story.copy_name("f", 9);
+    fs::write(story.copies().join(&late), "after the edit\n").unwrap();
+    story.line(&json!({
+        "type": "file-history-delta", "messageId": "b", "snapshotMessageId": first, "trackingPath": "f",
+        "backup": {"backupFileName": late, "version": 9, "backupTime": "2026-03-02T10:00:09.000Z"},
+    }));
     story.prompt("second");
     story.edit("f", "version 2", "version 3");
     story.save();

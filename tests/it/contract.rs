@@ -313,12 +313,9 @@ fn a_session_that_is_cut_before_a_turn_has_the_turns_before_it() {
             assert_eq!(now, kept, "{name}, turn {turn}");
         }
     }
-    let all: BTreeSet<&str> = format::ALL.iter().map(|f| f.agent()).collect();
-    assert_eq!(
-        done.keys().copied().collect::<BTreeSet<_>>(),
-        all,
-        "{done:?}"
-    );
+    // A format that refuses every cut would pass without having shown anything.
+    let shown = |f: &&dyn Format| done.get(f.agent()).is_some_and(|n| *n > 2);
+    assert!(format::ALL.iter().all(shown), "{done:?}");
 }
 
 #[test]

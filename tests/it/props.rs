@@ -319,13 +319,18 @@ impl<'e> World<'e> {
         }
     }
 
-    /// How many operations can be undone: of each restore that holds, itself or the redo that did it again.
+    /// How many operations can be undone.
     fn depth(&self) -> usize {
         let run = self.env.run(&["log", "--json"]);
         let log = json(&run);
-        let operations = log["operations"].as_array().unwrap();
-        let holds = |o: &&serde_json::Value| o["status"] == "done" && o["act"] == "restore";
-        operations.iter().filter(holds).count()
+        // What was taken back is "undone"; an undo itself is taken back by a redo.
+        let counts = |o: &&serde_json::Value| o["status"] == "done" && o["act"] != "undo";
+        log["operations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(counts)
+            .count()
     }
 }
 
@@ -428,6 +433,7 @@ fn config(cases: u32) -> Config {
     let config = Config {
         failure_persistence: None,
         max_shrink_iters: 400,
+        max_shrink_time: 20_000,
         ..Config::default()
     };
     match std::env::var_os("PROPTEST_CASES") {
