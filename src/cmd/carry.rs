@@ -9,7 +9,7 @@ use crate::model::point::OnConflict;
 use crate::ops::Root;
 use crate::ops::plan::{Act, Conflict, ConflictKind, Plan};
 use crate::ui::text::count;
-use crate::ui::{ask, quiet_pipe};
+use crate::ui::{Style, ask, quiet_pipe};
 
 /// So many gaps are told of before or after a restore; `show` tells of more.
 const GAPS: usize = 5;
@@ -63,9 +63,10 @@ pub fn carry_out(
         return unchanged(ctx, plan, ask, resume);
     }
     if !ask.yes {
-        preview(ctx, plan, ask, Tense::Would)?;
-        // What is asked about must be on the screen before the question.
-        quiet_pipe(ctx.ui.finish()).map_err(super::stdout)?;
+        // What is asked about must be on the screen before the question; where it cannot be, nothing is done.
+        preview(ctx, plan, ask, Tense::Would)
+            .and_then(|()| quiet_pipe(ctx.ui.finish()).map_err(super::stdout))
+            .map_err(|e| e.changed("nothing was changed"))?;
         if !ask::yes("Do it?") {
             return Err(Error::new(Kind::Failed, "not confirmed"));
         }
@@ -149,10 +150,12 @@ fn preview(ctx: &mut Context<'_>, plan: &Plan, ask: Ask, tense: Tense) -> Result
 
 /// The paths, with what becomes of each; as talk where standard output is to hold the prompt alone.
 fn tell_paths(ctx: &mut Context<'_>, plan: &Plan, ask: Ask) -> Result<()> {
-    let text = preview::paths(plan, View::Doing(ask.on_conflict), ctx.ui.style());
+    let view = View::Doing(ask.on_conflict);
     if !ask.print_prompt {
+        let text = preview::paths(plan, view, ctx.ui.style());
         return ctx.print(&text);
     }
+    let text = preview::paths(plan, view, Style::Plain);
     if !text.is_empty() {
         ctx.ui.say(text.trim_end());
     }

@@ -111,7 +111,7 @@ fn read(source: &Bytes) -> Result<Vec<u8>, Reason> {
 /// Length and SHA-256 of what a source holds.
 ///
 /// # Errors
-/// As [`load`], but for the length.
+/// As [`Contents::load`], but for the length.
 pub fn measure(source: &Bytes, wanted: Option<[u8; 32]>) -> Result<(u64, [u8; 32]), Reason> {
     let reader = source.open().map_err(|e| reason(&e))?;
     let (len, sha) = hash::of_reader(reader).map_err(|e| reason(&e))?;
