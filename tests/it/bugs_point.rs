@@ -343,6 +343,32 @@ fn bug_26_the_next_command_settles_it_whichever_it_is() {
     }
 }
 
+#[test]
+fn bug_26_files_go_back_when_the_conversation_went_on_before_it_was_cut() {
+    let env = TestEnv::new();
+    let mut story = small(&env);
+    story.write("new.txt", "new\n");
+    story.save();
+    let before = Tree::of(&env.workspace()).contents();
+    let args = ["restore", "0", "--scope", "both", "--yes"];
+    assert_eq!(env.run_killed_at("placed", &args).code, None);
+    assert_eq!(bytes(&env, "a.txt").unwrap(), b"one\n");
+    // The agent is still there, and says something.
+    story.answer();
+    story.save();
+    let next = run(&env, 0, &["log"]);
+    assert!(
+        next.stderr.contains("had been interrupted"),
+        "{}",
+        next.text()
+    );
+    let after = Tree::of(&env.workspace()).contents();
+    assert_eq!(before.changes(&after), [""; 0], "{}", next.text());
+    assert_eq!(fs::read_to_string(story.path()).unwrap(), story.text());
+    let log = json(&run(&env, 0, &["log", "--json"]));
+    assert_eq!(log["operations"][0]["status"], "aborted");
+}
+
 /// The surroundings of a run, for a test that stops between plan and apply.
 fn surroundings(env: &TestEnv) -> Env {
     Env {
