@@ -8,6 +8,7 @@
 )]
 
 mod bugs;
+mod bugs_durable;
 mod bugs_own_work;
 mod bugs_point;
 mod bugs_restore;
