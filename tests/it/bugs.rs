@@ -1,7 +1,7 @@
 //! What went wrong elsewhere, one test an entry, named `bug_NN_short_words` after the entry's number: destroyed files in
-//! `bugs_restore`, wrong points in `bugs_point`, the user's own work in `bugs_own_work`. Here is what these share, and
-//! the promise that no entry is forgotten: each has a test, or a line `//! - NN …` at the head of its file that says
-//! what it waits for.
+//! `bugs_restore`, wrong points in `bugs_point`, kills and stale plans in `bugs_durable`, the user's own work in
+//! `bugs_own_work`. Here is what these share, and the promise that no entry is forgotten: each has a test, or a line
+//! `//! - NN …` at the head of its file that says what it waits for.
 
 use serde_json::Value;
 
@@ -64,15 +64,16 @@ pub(crate) fn small(env: &TestEnv) -> Story<'_> {
 }
 
 /// The entries that the files here answer for.
-const ENTRIES: [(&str, &[u8]); 3] = [
+const ENTRIES: [(&str, &[u8]); 4] = [
     (
         "bugs_restore.rs",
         &[1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 14, 15, 17],
     ),
     (
         "bugs_point.rs",
-        &[18, 19, 20, 21, 23, 25, 26, 27, 28, 30, 32, 33, 34, 36, 37],
+        &[18, 19, 20, 21, 23, 25, 28, 30, 32, 33, 34, 36, 37],
     ),
+    ("bugs_durable.rs", &[26, 27]),
     ("bugs_own_work.rs", &[38, 39, 40, 41, 42, 44, 45, 46]),
 ];
 

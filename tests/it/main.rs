@@ -9,6 +9,7 @@
 
 mod bugs;
 mod bugs_bytes;
+mod bugs_durable;
 mod bugs_escapes;
 mod bugs_own_work;
 mod bugs_point;

@@ -20,11 +20,16 @@ pub(super) fn can_finish(step: &SessionRecord) -> Result<bool> {
     if target == step.before {
         return Ok(stage == step.after);
     }
-    // The agent went on with the old file before it left its place: cutting it now would lose what it wrote.
+    if target == step.after {
+        return Ok(stage.len.is_none() || stage == step.before || stage == step.after);
+    }
+    // Somebody wrote into it. While it is the old one, files without the conversation would be half of what was asked
+    // for, and cutting it now would lose what was written.
     if old_went_on(step, &target)? {
         return Ok(false);
     }
-    Ok(stage.len.is_none() || stage == step.before || stage == step.after)
+    let settled = stage.len.is_none() && step.after.len.is_some();
+    Ok(settled || stage == step.before)
 }
 
 /// Whether the session file is the old one, and longer now. The shorter of old and new is most often the start of the
