@@ -10,6 +10,7 @@ pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod json;
+pub mod kimi;
 pub mod lines;
 pub mod patch;
 pub mod reasonix;
@@ -29,6 +30,7 @@ use crate::model::session::Session;
 pub const ALL: &[&dyn Format] = &[
     &codex::Codex,
     &copilot::Copilot,
+    &kimi::Kimi,
     &claude::Claude,
     &reasonix::Reasonix,
 ];
