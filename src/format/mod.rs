@@ -13,6 +13,7 @@ pub mod json;
 pub mod kimi;
 pub mod lines;
 pub mod patch;
+pub mod pi;
 pub mod reasonix;
 mod record;
 
@@ -30,6 +31,7 @@ use crate::model::session::Session;
 pub const ALL: &[&dyn Format] = &[
     &codex::Codex,
     &copilot::Copilot,
+    &pi::Pi,
     &kimi::Kimi,
     &claude::Claude,
     &reasonix::Reasonix,
