@@ -353,6 +353,7 @@ fn sha(state: &State) -> Option<String> {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "a test says what it skips")]
 fn corpus(case: &str) -> Option<(PathBuf, Session)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../shared/corpus/copilot")

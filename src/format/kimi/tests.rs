@@ -146,6 +146,7 @@ fn bytes(session: &Session, state: &State) -> Option<Vec<u8>> {
     Some(contents.load(content).unwrap())
 }
 
+#[expect(clippy::print_stderr, reason = "a test says what it skips")]
 fn corpus(case: &str) -> Option<(PathBuf, Session)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../shared/corpus/kimi")

@@ -211,6 +211,7 @@ fn every_home_of_its_kin_is_looked_into() {
     assert!(Pi.places(&env, None).contains(&elsewhere));
 }
 
+#[expect(clippy::print_stderr, reason = "a test says what it skips")]
 fn corpus(case: &str) -> Option<(PathBuf, Session)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../shared/corpus/pi")
