@@ -5,12 +5,17 @@
 //! Reading has two depths. [`Format::read`] finds the turns in one pass that leaves most lines at their head;
 //! [`Format::calls`] parses the edits inside the turns that are asked for, and names contents instead of copying them.
 
+mod alive;
 pub mod claude;
 pub mod codex;
+pub mod copilot;
 pub mod json;
+pub mod kimi;
 pub mod lines;
 pub mod patch;
+pub mod pi;
 pub mod reasonix;
+mod record;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,7 +28,14 @@ use crate::model::edit::Calls;
 use crate::model::session::Session;
 
 /// Every format, in the order in which they are asked (`formats/agents.md` §4: signatures collide, so the order counts).
-pub const ALL: &[&dyn Format] = &[&codex::Codex, &claude::Claude, &reasonix::Reasonix];
+pub const ALL: &[&dyn Format] = &[
+    &codex::Codex,
+    &copilot::Copilot,
+    &pi::Pi,
+    &kimi::Kimi,
+    &claude::Claude,
+    &reasonix::Reasonix,
+];
 
 /// What is known of a session from the head of its file alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

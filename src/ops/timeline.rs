@@ -417,6 +417,12 @@ impl Teller<'_> {
     fn mark(&self, known: &Known) -> Left {
         let (bytes, fidelity) = match known {
             Known::Absent => return Left::Absent,
+            // Copilot records what it left as a hash and keeps the bytes only when it takes the file up again.
+            Known::Named(Content {
+                fidelity: Fidelity::Exact,
+                sha256: Some(sha),
+                ..
+            }) => return Left::Bytes(*sha),
             Known::Worked(bytes, fidelity) => (bytes.clone(), *fidelity),
             Known::Named(content) => match self.contents.load(content) {
                 Ok(bytes) => (bytes, content.fidelity),

@@ -19,6 +19,8 @@ mod place;
 mod tool;
 mod turns;
 
+pub(super) use place::running;
+
 use std::path::{Path, PathBuf};
 
 use super::json::Value;

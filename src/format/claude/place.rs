@@ -152,7 +152,7 @@ fn started(record: &Value<'_>) -> Option<String> {
 }
 
 /// A process counts only when it runs **and** began when the record says: numbers are used again.
-pub(super) fn running(pid: u32, started: Option<&str>) -> bool {
+pub(in crate::format) fn running(pid: u32, started: Option<&str>) -> bool {
     let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(s) => s,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && Path::new("/proc/self").exists() => {
