@@ -7,6 +7,7 @@
 
 pub mod claude;
 pub mod codex;
+pub mod gemini;
 pub mod json;
 pub mod lines;
 pub mod patch;
@@ -23,7 +24,12 @@ use crate::model::edit::Calls;
 use crate::model::session::Session;
 
 /// Every format, in the order in which they are asked (`formats/agents.md` §4: signatures collide, so the order counts).
-pub const ALL: &[&dyn Format] = &[&codex::Codex, &claude::Claude, &reasonix::Reasonix];
+pub const ALL: &[&dyn Format] = &[
+    &codex::Codex,
+    &gemini::Gemini,
+    &claude::Claude,
+    &reasonix::Reasonix,
+];
 
 /// What is known of a session from the head of its file alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
