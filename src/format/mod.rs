@@ -11,6 +11,7 @@ pub mod gemini;
 pub mod json;
 pub mod lines;
 pub mod patch;
+pub mod qwen;
 pub mod reasonix;
 
 use std::io::Read;
@@ -27,6 +28,7 @@ use crate::model::session::Session;
 pub const ALL: &[&dyn Format] = &[
     &codex::Codex,
     &gemini::Gemini,
+    &qwen::Qwen,
     &claude::Claude,
     &reasonix::Reasonix,
 ];

@@ -363,7 +363,10 @@ fn a_header_in_a_second_file_is_no_session_of_its_own() {
         home: Some(home.path().to_path_buf()),
         ..Env::bare()
     };
-    assert_eq!(Gemini.places(&env, Some(Path::new("/w"))), std::slice::from_ref(&own));
+    assert_eq!(
+        Gemini.places(&env, Some(Path::new("/w"))),
+        std::slice::from_ref(&own)
+    );
     assert_eq!(
         Gemini.places(&env, Some(Path::new("/v"))),
         Vec::<PathBuf>::new()
