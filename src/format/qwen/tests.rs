@@ -18,7 +18,10 @@ impl Log {
         } else {
             format!("\"{parent}\"")
         };
-        self.0.push_str(&format!("{{\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"s\",\"timestamp\":\"2026-06-15T14:40:22.000Z\",\"type\":\"{kind}\",\"cwd\":\"/w\"{rest}}}\n"));
+        let line = format!(
+            "{{\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"s\",\"timestamp\":\"2026-06-15T14:40:22.000Z\",\"type\":\"{kind}\",\"cwd\":\"/w\"{rest}}}\n"
+        );
+        self.0.push_str(&line);
         self
     }
 
@@ -211,8 +214,8 @@ fn a_session_is_live_only_while_the_recorded_process_is_the_one_that_runs() {
         std::fs::write(dir.path().join("s.runtime.json"), text).unwrap();
         Qwen.live(&s, &Env::bare()).is_some()
     };
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let start = stat
+    let line = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let start = line
         .rsplit_once(')')
         .unwrap()
         .1
