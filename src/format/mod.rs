@@ -9,11 +9,13 @@ mod alive;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
+pub mod gemini;
 pub mod json;
 pub mod kimi;
 pub mod lines;
 pub mod patch;
 pub mod pi;
+pub mod qwen;
 pub mod reasonix;
 mod record;
 
@@ -32,7 +34,9 @@ pub const ALL: &[&dyn Format] = &[
     &codex::Codex,
     &copilot::Copilot,
     &pi::Pi,
+    &gemini::Gemini,
     &kimi::Kimi,
+    &qwen::Qwen,
     &claude::Claude,
     &reasonix::Reasonix,
 ];

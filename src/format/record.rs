@@ -2,6 +2,7 @@
 //! being copied. Shared by the formats whose edit tools take an old and a new text.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::json::Value;
 use crate::model::edit::{Change, Content, Fidelity, Payload, State};
@@ -10,6 +11,17 @@ use crate::model::session::{FileNo, Span, Turn};
 /// The text of a member.
 pub(super) fn text(of: &Value<'_>, name: &str) -> Option<String> {
     of.get(name)?.text().map(Cow::into_owned)
+}
+
+/// Gives each turn a key of its own: a record that a damaged file holds twice has the same id in both.
+pub(super) fn apart(turns: &mut [Turn]) {
+    let mut seen = HashSet::new();
+    for turn in turns {
+        if !seen.insert(turn.key.clone()) {
+            turn.key = format!("{}@{}", turn.key, turn.line);
+            seen.insert(turn.key.clone());
+        }
+    }
 }
 
 /// Where a record lies, for naming values inside it.

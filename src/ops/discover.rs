@@ -140,13 +140,9 @@ pub fn pick(env: &Env, name: Option<&str>, workspace: Option<&Path>) -> Result<F
             })
         }
         (None, None) => here(env, None).into_iter().next().ok_or_else(|| {
-            let agents: Vec<_> = format::ALL.iter().map(|f| f.title()).collect();
             Error::new(
                 Kind::NotFound,
-                format!(
-                    "no session of {} was recorded in this folder or one above it",
-                    agents.join(", ")
-                ),
+                "no session was recorded in this folder or one above it",
             )
             .hint("see the sessions of all folders with `rewind sessions --all`")
             .hint("name a session file with `--session`")

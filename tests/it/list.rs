@@ -184,7 +184,7 @@ fn list_without_a_session_says_where_to_look() {
     exit: 5
     --- stdout
     --- stderr
-    error: no session of Codex, Claude Code, Reasonix was recorded in this folder or one above it
+    error: no session was recorded in this folder or one above it
     nothing was changed
     hint: see the sessions of all folders with `rewind sessions --all`
     hint: name a session file with `--session`

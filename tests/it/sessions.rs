@@ -72,6 +72,6 @@ fn sessions_that_are_not_there_are_said_to_be_so() {
     --- stderr
     error: no agent is called `nobody`
     nothing was changed
-    hint: known are: codex, claude, reasonix
+    hint: known are: codex, copilot, pi, gemini, kimi, qwen, claude, reasonix
     ");
 }

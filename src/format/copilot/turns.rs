@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::json::{Fields, Scan, Value};
 use super::super::lines::{self, Visit, Wants};
-use super::super::record::text;
+use super::super::record::{self, text};
 use super::super::{Trouble, time};
 use crate::model::session::{FileNo, Session, Span, Turn, TurnKind, Warnings};
 
@@ -65,6 +65,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
         });
     }
     let mut turns = pass.turns;
+    record::apart(&mut turns);
     if let Some(last) = turns.last_mut() {
         last.span.end = end;
     }

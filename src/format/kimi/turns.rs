@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use super::super::Trouble;
 use super::super::json::{Fields, Scan, Value};
 use super::super::lines::{self, Visit, Wants};
-use super::super::record::text;
+use super::super::record::{self, text};
 use crate::model::session::{FileNo, Session, Span, Turn, TurnKind, Warnings};
 
 /// How records begin.
@@ -91,6 +91,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
     for (no, turn) in (0..).zip(&mut turns) {
         turn.no = no;
     }
+    record::apart(&mut turns);
     Ok(Session {
         agent: super::NAME,
         id,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::json::{Fields, Scan, Value};
 use super::super::lines::{self, Visit, Wants};
-use super::super::record::text;
+use super::super::record::{self, text};
 use super::super::{Trouble, time};
 use super::tree::{Lost, Tree};
 use crate::model::cut::FileChange;
@@ -80,6 +80,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
     for (no, turn) in (0..).zip(&mut turns) {
         turn.no = no;
     }
+    record::apart(&mut turns);
     Ok(Session {
         agent: super::NAME,
         id: pass.id,
