@@ -16,6 +16,9 @@ pub fn reason(reason: &Reason) -> String {
         Reason::Unreadable(why) => format!("cannot be read: {why}"),
         Reason::Expired => "its checkpoint was pruned".to_owned(),
         Reason::TooLarge => "too large to have been captured".to_owned(),
+        Reason::TurnUnknown => {
+            "a checkpoint that may hold it belongs to one of several turns".to_owned()
+        }
         Reason::RecordDamaged => "a checkpoint that may hold it cannot be read".to_owned(),
         Reason::MaybeOverwritten => {
             "written as a new file, and the record does not say whether one was there before"

@@ -94,6 +94,8 @@ pub enum Reason {
     TooLarge,
     /// The record cannot be read, so what it says of its files is unknown.
     RecordDamaged,
+    /// A checkpoint that may hold it belongs to one of several turns.
+    TurnUnknown,
     /// A new file was written, and the record does not say whether one was there before.
     MaybeOverwritten,
     /// The edit cannot be undone for certain on the bytes that are there.

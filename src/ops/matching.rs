@@ -49,6 +49,26 @@ pub fn may_be_of(session: &Session, tied: &[Matched<'_>], index: usize) -> Range
     start.map_or(0, |t| t.saturating_add(1))..end.unwrap_or(all)
 }
 
+/// The first turn at or after `from` that a whole checkpoint may belong to when it is tied to none because its prompt stands several times.
+/// One that names a message, or a prompt that no turn has, is of a turn that is gone.
+#[must_use]
+pub fn one_of_several(
+    session: &Session,
+    tied: &[Matched<'_>],
+    index: usize,
+    from: u32,
+) -> Option<u32> {
+    let m = tied.get(index).filter(|m| m.turn.is_none())?;
+    let c = m.checkpoint;
+    if c.message.is_some() || c.damaged.is_some() || c.prompt.is_empty() {
+        return None;
+    }
+    may_be_of(session, tied, index).find(|no| {
+        let turn = session.turn(*no).filter(|t| t.no >= from);
+        turn.is_some_and(|t| same_prompt(&t.prompt, &c.prompt))
+    })
+}
+
 fn by_id(session: &Session, keys: &HashMap<&str, u32>, c: &Checkpoint) -> Option<u32> {
     if let Some(message) = &c.message {
         return keys.get(message.as_str()).copied();

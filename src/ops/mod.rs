@@ -13,6 +13,7 @@ pub mod matching;
 pub mod ours;
 pub mod plan;
 pub mod recover;
+mod snapshots;
 pub mod states;
 pub mod timeline;
 pub mod undo;

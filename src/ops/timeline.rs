@@ -2,20 +2,18 @@
 //! the point touched it, what the agent last left there, what was changed from outside in between. The restore rule is
 //! one for every agent and source: the earliest snapshot per path at or after the point.
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 use super::apply::each;
 use super::contents::{self, Contents, measure, plain};
-use super::matching::{Matched, may_be_of, tie};
+use super::matching::{Matched, tie};
 use super::plan::{Bytes, Missing};
+use super::snapshots::{Resolve, damaged, snapshots, untold};
 use super::states::{Chains, Known, Reach};
 use crate::fsx::hash;
 use crate::fsx::tree::{FileKind, Folders, Look, Root, SafePath};
 use crate::model::checkpoint::{AfterMark, Checkpoint, Prior, Snapshot};
-use crate::model::edit::{
-    Calls, Content, Edit, Fidelity, Gap, GapKind, Reason, RecordedPath, Source, State,
-};
+use crate::model::edit::{Calls, Content, Edit, Fidelity, Gap, GapKind, Reason, Source, State};
 use crate::model::session::Session;
 
 /// A file's bytes as a restore would write them.
@@ -112,6 +110,7 @@ pub fn join(
     let chains = Chains::new(session, root, &contents, edits);
     let snaps = snapshots(&tied, from, &mut resolve);
     let damaged = damaged(session, &tied, from, calls);
+    let untold = untold(session, &tied, from, &mut resolve);
     out.missing.extend(resolve.missing.into_values());
     let mut paths: Vec<SafePath> = chains.paths().chain(snaps.keys()).cloned().collect();
     paths.sort();
@@ -123,6 +122,7 @@ pub fn join(
         contents: &contents,
         chains: &chains,
         damaged: &damaged,
+        untold: &untold,
     };
     let told = each::map(&paths, |_, path| {
         Ok(teller.story(path, snaps.get(path).map_or(&[], Vec::as_slice)))
@@ -178,69 +178,6 @@ impl Timeline {
     }
 }
 
-struct Resolve<'a> {
-    session: &'a Session,
-    root: &'a Root,
-    missing: BTreeMap<PathBuf, Missing>,
-}
-
-impl Resolve<'_> {
-    fn path(&mut self, path: &RecordedPath, turn: u32) -> Option<SafePath> {
-        match self.root.resolve(path, self.session.root.as_deref()) {
-            Ok(safe) => Some(safe),
-            Err(reason) => {
-                self.missing
-                    .entry(path.path.clone())
-                    .or_insert_with(|| Missing {
-                        path: path.path.clone(),
-                        reason,
-                        turn,
-                    });
-                None
-            }
-        }
-    }
-}
-
-/// The snapshots of each path, oldest turn first.
-fn snapshots<'a>(
-    tied: &[Matched<'a>],
-    from: u32,
-    resolve: &mut Resolve<'_>,
-) -> BTreeMap<SafePath, Vec<(u32, &'a Snapshot)>> {
-    let mut out: BTreeMap<SafePath, Vec<(u32, &Snapshot)>> = BTreeMap::new();
-    for m in tied {
-        let Some(turn) = m.turn.filter(|t| *t >= from) else {
-            continue;
-        };
-        for snapshot in &m.checkpoint.files {
-            if let Some(path) = resolve.path(&snapshot.path, turn) {
-                let of_path = out.entry(path).or_default();
-                // Aliases of one path in one turn: the first touch counts (`bugs.md` 58).
-                if of_path.last().is_none_or(|(t, _)| *t != turn) {
-                    of_path.push((turn, snapshot));
-                }
-            }
-        }
-    }
-    out
-}
-
-/// Turns whose checkpoint cannot be read and of which the transcript tells no edit: any path may have been touched in
-/// them. A record that is no whole one seldom says which turn it is of, so it counts for the first that it may be of:
-/// a later snapshot must not stand in for what it held (`bugs.md` 3 and 58).
-fn damaged(session: &Session, tied: &[Matched<'_>], from: u32, calls: &Calls) -> Vec<u32> {
-    let told: HashSet<u32> = calls.edits.iter().map(|e| e.turn).collect();
-    tied.iter()
-        .enumerate()
-        .filter(|(_, m)| m.checkpoint.damaged.is_some())
-        .filter_map(|(index, _)| {
-            let turns = may_be_of(session, tied, index);
-            (turns.start.max(from)..turns.end).find(|t| !told.contains(t))
-        })
-        .collect()
-}
-
 /// A prior with the place where it was found and the permission bits told there, or why there is none.
 type Found = Result<(Prior<Image>, Source, Option<u32>), Reason>;
 
@@ -250,6 +187,7 @@ struct Teller<'a> {
     contents: &'a Contents<'a>,
     chains: &'a Chains<'a>,
     damaged: &'a [u32],
+    untold: &'a BTreeMap<SafePath, u32>,
 }
 
 impl Teller<'_> {
@@ -289,6 +227,9 @@ impl Teller<'_> {
     fn prior(&self, path: &SafePath, turn: u32, snaps: &[(u32, &Snapshot)], now: &Look) -> Found {
         if self.damaged.iter().any(|d| *d < turn) {
             return Err(Reason::RecordDamaged);
+        }
+        if self.untold.get(path).is_some_and(|t| *t < turn) {
+            return Err(Reason::TurnUnknown);
         }
         let snap = snaps.first().filter(|(t, _)| *t == turn).map(|(_, s)| *s);
         let from_ckpt = snap.map(|s| self.of_snapshot(s, path, now));

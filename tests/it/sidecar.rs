@@ -150,3 +150,36 @@ fn a_corrupt_checkpoint_loses_only_itself() {
     assert_eq!(run.code, Some(3), "{}", run.text());
     assert_eq!(bytes(&env, "b.txt").unwrap(), b"two\n");
 }
+
+#[test]
+fn a_checkpoint_of_one_of_several_turns_keeps_a_later_one_from_standing_in() {
+    let env = TestEnv::new();
+    env.write("a.txt", "now\n");
+    env.write("b.txt", "now\n");
+    let mut s = Story::with(&env, ID, History::Off);
+    s.prompt("again");
+    s.bash("echo > a.txt");
+    s.prompt("again");
+    s.bash("echo > a.txt");
+    let third = s.prompt("third");
+    s.bash("echo > a.txt");
+    s.save();
+    let side = Sidecar::beside(&s);
+    let file = |path: &str, content: &str| json!({"path": path, "content": content, "sha256": sha(content.as_bytes())});
+    // Hooks were off for one of the two turns; the record does not say for which.
+    let record = json!({"schemaVersion": 2, "turn": 0, "prompt": "again", "files": [file("a.txt", "first\n")]});
+    fs::write(side.0.join("turn-0.json"), record.to_string()).unwrap();
+    let files = json!([file("a.txt", "third\n"), file("b.txt", "third\n")]);
+    side.turn(2, &third, "third", &files);
+    let run = restore(&env, "0");
+    assert_eq!(run.code, Some(3), "{}", run.text());
+    assert_eq!(
+        bytes(&env, "a.txt").unwrap(),
+        b"now\n",
+        "a later turn's state is no substitute"
+    );
+    assert_eq!(bytes(&env, "b.txt").unwrap(), b"third\n");
+    let run = restore(&env, "2");
+    assert_eq!(run.code, Some(0), "{}", run.text());
+    assert_eq!(bytes(&env, "a.txt").unwrap(), b"third\n");
+}
