@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::Alive;
-use super::claude::running;
+use super::json::Value;
 
 /// Looks whether another process holds the kernel lock of a file; the file alone means nothing.
 pub(super) fn locked(path: &Path) -> Option<Alive> {
@@ -39,6 +39,39 @@ pub(super) fn locked(path: &Path) -> Option<Alive> {
         Err(TryLockError::WouldBlock) => said("a process holds the lock"),
         Err(TryLockError::Error(e)) => said(&format!("cannot tell ({e}) from")),
     }
+}
+
+/// The process that a registry record (`pid`, `procStart`) names, while it is the one that runs.
+pub(super) fn recorded(record: &Value<'_>, path: &Path) -> Option<Alive> {
+    let pid = u32::try_from(record.get("pid")?.u64()?).ok()?;
+    let started = record.get("procStart").map(|s| match s.text() {
+        Some(t) => t.into_owned(),
+        None => String::from_utf8_lossy(s.raw()).into_owned(),
+    });
+    running(pid, started.as_deref()).then(|| Alive {
+        sign: format!("`{}` names a running process", path.display()),
+        pid: Some(pid),
+    })
+}
+
+/// A process counts only when it runs **and** began when the record says: numbers are used again.
+fn running(pid: u32, started: Option<&str>) -> bool {
+    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(s) => s,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && Path::new("/proc/self").exists() => {
+            return false;
+        }
+        // No /proc here, or no permission: the record is all there is, so it is believed.
+        Err(_) => return true,
+    };
+    let Some(wanted) = started.filter(|s| s.bytes().all(|b| b.is_ascii_digit())) else {
+        return true;
+    };
+    // Behind the name in brackets, which may hold anything, come the fields from the third on; the 22nd is the start.
+    let ticks = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
+    ticks.is_none_or(|t| t == wanted)
 }
 
 /// Whether this process runs.

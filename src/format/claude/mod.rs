@@ -19,8 +19,6 @@ mod place;
 mod tool;
 mod turns;
 
-pub(super) use place::running;
-
 use std::path::{Path, PathBuf};
 
 use super::json::Value;

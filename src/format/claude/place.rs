@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::json::Value;
-use super::super::{Alive, Card, Head, time};
+use super::super::{Alive, Card, Head, alive, time};
 use super::turns;
 use crate::env::Env;
 use crate::model::session::Session;
@@ -135,38 +135,6 @@ pub(super) fn live(session: &Session, env: &Env) -> Option<Alive> {
         let record = Value::of(&bytes)?;
         let ours = text(&record, "sessionId").is_some_and(|id| id == session.id)
             || text(&record, "cwd").is_some_and(|c| session.root.as_deref() == Some(Path::new(&c)));
-        let pid = u32::try_from(record.get("pid")?.u64()?).ok()?;
-        (ours && running(pid, started(&record).as_deref())).then(|| Alive {
-            sign: format!("`{}` names a running process", path.display()),
-            pid: Some(pid),
-        })
+        alive::recorded(&record, &path).filter(|_| ours)
     })
-}
-
-fn started(record: &Value<'_>) -> Option<String> {
-    let value = record.get("procStart")?;
-    match value.text() {
-        Some(t) => Some(t.into_owned()),
-        None => Some(String::from_utf8_lossy(value.raw()).into_owned()),
-    }
-}
-
-/// A process counts only when it runs **and** began when the record says: numbers are used again.
-pub(in crate::format) fn running(pid: u32, started: Option<&str>) -> bool {
-    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(s) => s,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && Path::new("/proc/self").exists() => {
-            return false;
-        }
-        // No /proc here, or no permission: the record is all there is, so it is believed.
-        Err(_) => return true,
-    };
-    let Some(wanted) = started.filter(|s| s.bytes().all(|b| b.is_ascii_digit())) else {
-        return true;
-    };
-    // Behind the name in brackets, which may hold anything, come the fields from the third on; the 22nd is the start.
-    let ticks = stat
-        .rsplit_once(')')
-        .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
-    ticks.is_none_or(|t| t == wanted)
 }
