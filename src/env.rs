@@ -16,6 +16,8 @@ pub struct Env {
     pub cwd: PathBuf,
     /// Folder for the journal.
     pub state: Option<PathBuf>,
+    /// Folder for what the user sets: `config.toml`, `agents/<name>.toml`.
+    pub config: Option<PathBuf>,
     /// The variables that the agents' formats and the terminal ask for.
     pub vars: BTreeMap<OsString, OsString>,
     /// When the run began.
@@ -41,6 +43,7 @@ impl Env {
         let vars: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let home = home(&vars);
         let state = state(&vars, home.as_deref());
+        let config = config(&vars, home.as_deref());
         let term = console::Term::stderr();
         let out = console::Term::stdout();
         Ok(Self {
@@ -53,6 +56,7 @@ impl Env {
             columns: columns(&vars, &out),
             home,
             state,
+            config,
             vars,
         })
     }
@@ -64,6 +68,7 @@ impl Env {
             home: None,
             cwd: PathBuf::from("/"),
             state: None,
+            config: None,
             vars: BTreeMap::new(),
             now: DateTime::UNIX_EPOCH,
             crash: None,
@@ -123,6 +128,19 @@ fn state(vars: &BTreeMap<OsString, OsString>, home: Option<&Path>) -> Option<Pat
             .unwrap_or_else(|| dirs.data_local_dir())
             .to_path_buf(),
     )
+}
+
+/// The config folder: `REWIND_CONFIG_DIR`, else the platform's own below the home folder.
+fn config(vars: &BTreeMap<OsString, OsString>, home: Option<&Path>) -> Option<PathBuf> {
+    if let Some(v) = vars
+        .get(OsStr::new("REWIND_CONFIG_DIR"))
+        .filter(|v| !v.is_empty())
+    {
+        return Some(PathBuf::from(v)).filter(|p| p.is_absolute());
+    }
+    home?;
+    let dirs = directories::ProjectDirs::from("", "", "rewind")?;
+    Some(dirs.config_dir().to_path_buf())
 }
 
 /// The clock; a test build takes `REWIND_NOW` instead, so that ages are the same in every run.

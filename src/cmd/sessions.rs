@@ -15,8 +15,8 @@ use crate::ui::{Paint, age, path_text};
 /// An agent of that name is not known; standard output cannot be written.
 pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
     let agent = args.agent.as_deref();
-    if let Some(name) = agent.filter(|a| format::of_agent(a).is_none()) {
-        let known: Vec<_> = format::ALL.iter().map(|f| f.agent()).collect();
+    if let Some(name) = agent.filter(|a| format::of_agent(a, ctx.env).is_none()) {
+        let known: Vec<_> = format::all(ctx.env).iter().map(|f| f.agent()).collect();
         return Err(
             Error::new(Kind::Usage, format!("no agent is called `{name}`"))
                 .hint(format!("known are: {}", known.join(", "))),
@@ -51,7 +51,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
 }
 
 fn none(ctx: &mut Context<'_>, args: &cli::Sessions, agent: Option<&str>) {
-    let whose = match agent.and_then(format::of_agent) {
+    let whose = match agent.and_then(|a| format::of_agent(a, ctx.env)) {
         Some(f) => format!("no session of {}", f.title()),
         None => "no session".to_owned(),
     };

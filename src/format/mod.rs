@@ -18,6 +18,7 @@ pub mod pi;
 pub mod qwen;
 pub mod reasonix;
 mod record;
+mod splice;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use chrono::{DateTime, Utc};
 use crate::env::Env;
 use crate::model::cut::FileChange;
 use crate::model::edit::Calls;
+use crate::model::fork::{Fork, NewSession};
 use crate::model::session::Session;
 
 /// Every format, in the order in which they are asked (`formats/agents.md` §4: signatures collide, so the order counts).
@@ -63,6 +65,17 @@ pub struct Alive {
     pub pid: Option<u32>,
 }
 
+/// How a conversation of an agent goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Its file is cut where it is; it can be forked too.
+    InPlace,
+    /// Only a fork is known to be safe.
+    Fork,
+    /// Not at all: the agent would not read what we wrote.
+    ReadOnly,
+}
+
 /// Why a format cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
@@ -84,6 +97,12 @@ pub enum Trouble {
     #[error("{why}")]
     Refused {
         /// Why, and what it would break.
+        why: String,
+    },
+    /// A cut in place is not known to be safe here, and a fork is.
+    #[error("{why}")]
+    ForkInstead {
+        /// Why it cannot be cut where it is.
         why: String,
     },
     /// The file, or one that it builds upon, is missing or damaged beyond reading.
@@ -112,6 +131,11 @@ pub trait Format: Sync {
     /// The agent's name, as people write it.
     fn title(&self) -> &'static str;
 
+    /// How far a conversation of this agent can be taken back; a single session may allow less.
+    fn access(&self) -> Access {
+        Access::InPlace
+    }
+
     /// Whether a file with this head is a session of this agent.
     fn is(&self, head: &Head) -> bool;
 
@@ -137,8 +161,20 @@ pub trait Format: Sync {
     /// What must change on disk so that the conversation ends before this turn.
     ///
     /// # Errors
-    /// [`Trouble::Refused`] where a cut in place is not safe.
+    /// [`Trouble::ForkInstead`] where a cut in place is not safe and a fork is, else [`Trouble::Refused`].
     fn cut(&self, session: &Session, turn: u32, env: &Env) -> Result<Vec<FileChange>, Trouble>;
+
+    /// A new session with the turns before this one, which the agent resumes by its id. Changes nothing that is there.
+    ///
+    /// # Errors
+    /// [`Trouble::Refused`] where the agent would not take it up.
+    fn fork(
+        &self,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
+    ) -> Result<Fork, Trouble>;
 
     /// Whether an agent is at work on the session now (`formats/measured.md`: no client keeps its file open).
     fn live(&self, session: &Session, env: &Env) -> Option<Alive>;
@@ -216,20 +252,33 @@ fn lead_byte(b: u8) -> bool {
     b == 0 || b.is_ascii_whitespace() || matches!(b, 0xEF | 0xBB | 0xBF)
 }
 
+/// Every format that this user has, in the order in which they are asked.
+#[must_use]
+pub fn all(_env: &Env) -> Vec<&'static dyn Format> {
+    ALL.to_vec()
+}
+
 /// Tells which format a file is of, by its content.
 #[must_use]
-pub fn detect(head: &Head) -> Option<&'static dyn Format> {
-    ALL.iter().copied().find(|f| f.is(head))
+pub fn detect(head: &Head, env: &Env) -> Option<&'static dyn Format> {
+    all(env).into_iter().find(|f| f.is(head))
 }
 
 /// The format of that agent.
 #[must_use]
-pub fn of_agent(agent: &str) -> Option<&'static dyn Format> {
-    ALL.iter().copied().find(|f| f.agent() == agent)
+pub fn of_agent(agent: &str, env: &Env) -> Option<&'static dyn Format> {
+    all(env).into_iter().find(|f| f.agent() == agent)
 }
 
 /// Reads an RFC 3339 time.
 #[must_use]
 pub fn time(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|t| t.to_utc())
+}
+
+/// A format whose sessions cannot be forked.
+fn no_fork(title: &str) -> Trouble {
+    Trouble::Refused {
+        why: format!("a session of {title} cannot be forked"),
+    }
 }

@@ -4,5 +4,6 @@
 pub mod checkpoint;
 pub mod cut;
 pub mod edit;
+pub mod fork;
 pub mod point;
 pub mod session;

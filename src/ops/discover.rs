@@ -28,9 +28,9 @@ pub struct Found {
 /// Sessions of one agent, or of all.
 #[must_use]
 pub fn all(env: &Env, agent: Option<&str>) -> Vec<Found> {
-    let mut out: Vec<Found> = formats(agent)
+    let mut out: Vec<Found> = formats(env, agent)
         .flat_map(|f| f.places(env, None))
-        .filter_map(|p| look(&p).ok().flatten())
+        .filter_map(|p| look(&p, env).ok().flatten())
         .collect();
     newest_first(&mut out);
     out
@@ -51,7 +51,7 @@ pub fn here(env: &Env, agent: Option<&str>) -> Vec<Found> {
 fn near<'p>(env: &Env, folders: impl Iterator<Item = &'p Path>, agent: Option<&str>) -> Vec<Found> {
     let folders: Vec<(&Path, PathBuf)> = folders.map(|f| (f, canonical(f))).collect();
     let mut files = BTreeSet::new();
-    for format in formats(agent) {
+    for format in formats(env, agent) {
         for (folder, real) in &folders {
             files.extend(format.places(env, Some(folder)));
             if real != folder {
@@ -61,7 +61,7 @@ fn near<'p>(env: &Env, folders: impl Iterator<Item = &'p Path>, agent: Option<&s
     }
     let mut found: Vec<Found> = files
         .iter()
-        .filter_map(|p| look(p).ok().flatten())
+        .filter_map(|p| look(p, env).ok().flatten())
         .filter(|f| agent.is_none_or(|a| f.format.agent() == a))
         .collect();
     newest_first(&mut found);
@@ -85,12 +85,13 @@ pub fn canonical(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn formats(agent: Option<&str>) -> impl Iterator<Item = &'static dyn Format> {
-    let agent = agent.map(str::to_owned);
-    format::ALL
-        .iter()
-        .copied()
-        .filter(move |f| agent.as_deref().is_none_or(|a| f.agent() == a))
+fn formats<'a>(
+    env: &Env,
+    agent: Option<&'a str>,
+) -> impl Iterator<Item = &'static dyn Format> + use<'a> {
+    format::all(env)
+        .into_iter()
+        .filter(move |f| agent.is_none_or(|a| f.agent() == a))
 }
 
 fn newest_first(found: &mut [Found]) {
@@ -102,13 +103,13 @@ fn newest_first(found: &mut [Found]) {
 }
 
 /// Looks at one file; `None` when it is of no known format.
-fn look(path: &Path) -> std::io::Result<Option<Found>> {
+fn look(path: &Path, env: &Env) -> std::io::Result<Option<Found>> {
     let meta = std::fs::metadata(path)?;
     if !meta.is_file() || meta.len() == 0 {
         return Ok(None);
     }
     let head = Head::read(path)?;
-    Ok(format::detect(&head).map(|format| Found {
+    Ok(format::detect(&head, env).map(|format| Found {
         format,
         card: format.card(&head),
         path: path.to_path_buf(),
@@ -160,7 +161,7 @@ fn named(env: &Env, name: &str) -> Result<Found, Error> {
     }
     let path = env.cwd.join(name);
     match std::fs::metadata(&path) {
-        Ok(meta) if meta.is_file() => return of_path(&path),
+        Ok(meta) if meta.is_file() => return of_path(&path, env),
         Ok(_) if name.contains('/') => {
             return Err(Error::new(
                 Kind::NotFound,
@@ -182,9 +183,9 @@ fn named(env: &Env, name: &str) -> Result<Found, Error> {
 }
 
 /// A session file that the user named. Its content decides what it is.
-fn of_path(path: &Path) -> Result<Found, Error> {
+fn of_path(path: &Path, env: &Env) -> Result<Found, Error> {
     let io = |e| Error::io("the session file cannot be read", path, e);
-    if let Some(found) = look(path).map_err(io)? {
+    if let Some(found) = look(path, env).map_err(io)? {
         return Ok(found);
     }
     let head = Head::read(path).map_err(io)?;
@@ -216,14 +217,16 @@ fn seen(head: &Head) -> String {
 }
 
 fn by_id(env: &Env, name: &str) -> Result<Found, Error> {
-    let paths: BTreeSet<PathBuf> = formats(None).flat_map(|f| f.places(env, None)).collect();
+    let paths: BTreeSet<PathBuf> = formats(env, None)
+        .flat_map(|f| f.places(env, None))
+        .collect();
     // Nearly every agent puts the id into the file's name, so few heads are read; if none fits, all are.
     let (likely, rest): (Vec<_>, Vec<_>) = paths
         .into_iter()
         .partition(|p| p.to_string_lossy().contains(name));
-    let mut found = with_id(&likely, name);
+    let mut found = with_id(&likely, name, env);
     if found.is_empty() {
-        found = with_id(&rest, name);
+        found = with_id(&rest, name, env);
     }
     if let Some(exact) = found.iter().position(|f| f.card.id == name) {
         return Ok(found.swap_remove(exact));
@@ -251,10 +254,10 @@ fn by_id(env: &Env, name: &str) -> Result<Found, Error> {
     }
 }
 
-fn with_id(paths: &[PathBuf], name: &str) -> Vec<Found> {
+fn with_id(paths: &[PathBuf], name: &str, env: &Env) -> Vec<Found> {
     paths
         .iter()
-        .filter_map(|p| look(p).ok().flatten())
+        .filter_map(|p| look(p, env).ok().flatten())
         .filter(|f| f.card.id.starts_with(name))
         .collect()
 }

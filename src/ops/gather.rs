@@ -35,6 +35,9 @@ impl From<Trouble> for Error {
                 .hint("a newer version of this program may know it"),
             Trouble::Refused { .. } => Error::new(Kind::Unsupported, message)
                 .hint("`--scope code` takes back the files and leaves the conversation alone"),
+            Trouble::ForkInstead { .. } => Error::new(Kind::Unsupported, message)
+                .hint("`rewind fork` with the same turn makes a new session that ends before it")
+                .hint("`--scope code` takes back the files and leaves the conversation alone"),
             Trouble::Broken { .. } => Error::new(Kind::Damaged, message),
         }
     }

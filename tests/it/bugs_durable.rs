@@ -122,6 +122,7 @@ fn surroundings(env: &TestEnv) -> Env {
         home: Some(env.home()),
         cwd: env.workspace(),
         state: Some(env.state()),
+        config: None,
         vars: std::collections::BTreeMap::new(),
         now: chrono::Utc::now(),
         crash: None,

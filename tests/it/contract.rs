@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rewind::env::Env;
-use rewind::format::{self, Format, Head, Trouble};
+use rewind::format::{self, Access, Format, Head, Trouble};
 use rewind::model::cut::FileChange;
 use rewind::model::session::{FileNo, Session};
 
@@ -55,13 +55,22 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// What a file is told to be, by somebody who has described no agents.
+fn told(file: &Path) -> Option<&'static dyn Format> {
+    let env = Env {
+        config: None,
+        ..Env::of_process().unwrap()
+    };
+    format::detect(&Head::read(file).unwrap(), &env)
+}
+
 /// Every fixture that is a session: the folder that stands for a home, and the file.
 fn specs() -> Vec<(PathBuf, PathBuf)> {
     let mut out = Vec::new();
     let agents = format::ALL.iter().map(|f| f.agent());
     for set in agents.chain(["demo/home"]) {
         let set = fixtures().join(set);
-        let known = |file: &PathBuf| format::detect(&Head::read(file).unwrap()).is_some();
+        let known = |file: &PathBuf| told(file).is_some();
         let files = files(&set).into_iter().filter(known);
         out.extend(files.map(|file| (set.clone(), file)));
     }
@@ -86,7 +95,7 @@ impl Case {
         };
         Self {
             path: world.home().join(file.strip_prefix(set).unwrap()),
-            format: format::detect(&Head::read(file).unwrap()).unwrap(),
+            format: told(file).unwrap(),
             world,
             env,
         }
@@ -106,7 +115,7 @@ impl Case {
         fs::write(&self.path, bytes).unwrap();
         let head = Head::read(&self.path).unwrap();
         let card = self.format.card(&head);
-        let _: Option<&str> = format::detect(&head).map(Format::agent);
+        let _: Option<&str> = format::detect(&head, &self.env).map(Format::agent);
         let Ok(session) = self.read() else { return };
         sound(&session, &format!("{} {what}", self.name()));
         let _: bool = card.id == session.id;
@@ -164,11 +173,11 @@ fn each_format_has_fixtures_and_they_are_told_to_be_its() {
     for (set, file) in specs() {
         let folder = set.file_name().unwrap().to_str().unwrap();
         let agent = if folder == "home" { "claude" } else { folder };
-        let told = format::detect(&Head::read(&file).unwrap()).unwrap();
+        let told = told(&file).unwrap();
         assert_eq!(told.agent(), agent, "{}", file.display());
     }
     for case in cases() {
-        assert!(format::of_agent(case.format.agent()).is_some());
+        assert!(format::of_agent(case.format.agent(), &case.env).is_some());
     }
 }
 
@@ -320,7 +329,7 @@ fn a_session_that_is_cut_before_a_turn_has_the_turns_before_it() {
         }
     }
     // A format that refuses every cut would pass without having shown anything.
-    let shown = |f: &&dyn Format| done.contains_key(f.agent());
+    let shown = |f: &&dyn Format| f.access() != Access::InPlace || done.contains_key(f.agent());
     assert!(format::ALL.iter().all(shown), "{done:?}");
 }
 

@@ -19,15 +19,17 @@ fn fixture(name: &str) -> PathBuf {
 fn surroundings(home: &Path) -> Env {
     Env {
         home: Some(home.to_path_buf()),
+        config: None,
         vars: std::collections::BTreeMap::new(),
         ..Env::of_process().unwrap()
     }
 }
 
 fn read(path: &Path) -> (&'static dyn Format, Session) {
-    let format = format::detect(&Head::read(path).unwrap()).unwrap();
+    let env = surroundings(Path::new("/nowhere"));
+    let format = format::detect(&Head::read(path).unwrap(), &env).unwrap();
     assert_eq!(format.agent(), "claude");
-    let session = format.read(path, &surroundings(Path::new("/nowhere")));
+    let session = format.read(path, &env);
     (format, session.unwrap())
 }
 

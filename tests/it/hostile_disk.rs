@@ -275,6 +275,7 @@ fn planned(world: &TestEnv, session: &Path) -> Planned {
         home: Some(world.home()),
         cwd: world.workspace(),
         state: Some(world.state()),
+        config: None,
         vars: std::collections::BTreeMap::new(),
         ..Env::of_process().unwrap()
     };

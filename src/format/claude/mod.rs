@@ -26,6 +26,7 @@ use super::{Alive, Card, Format, Head, Trouble};
 use crate::env::Env;
 use crate::model::cut::FileChange;
 use crate::model::edit::Calls;
+use crate::model::fork::{Fork, NewSession};
 use crate::model::session::Session;
 
 /// Claude Code.
@@ -62,6 +63,16 @@ impl Format for Claude {
 
     fn cut(&self, session: &Session, turn: u32, _env: &Env) -> Result<Vec<FileChange>, Trouble> {
         cut::cut(session, turn)
+    }
+
+    fn fork(
+        &self,
+        _session: &Session,
+        _turn: u32,
+        _new: &NewSession,
+        _env: &Env,
+    ) -> Result<Fork, Trouble> {
+        Err(super::no_fork(self.title()))
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

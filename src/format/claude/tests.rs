@@ -265,7 +265,11 @@ fn a_failed_edit_changes_nothing_and_a_created_file_was_absent() {
 #[test]
 fn other_formats_are_not_taken_for_this_one() {
     let is = |bytes: &[u8]| {
-        detect(&Head::of(std::path::Path::new("x.jsonl"), bytes.to_vec())).map(Format::agent)
+        detect(
+            &Head::of(std::path::Path::new("x.jsonl"), bytes.to_vec()),
+            &Env::bare(),
+        )
+        .map(Format::agent)
     };
     assert_eq!(is(b"{\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"parts\":[]}}"), Some("qwen"));
     assert_eq!(is(b"{\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"session-1\",\"type\":\"user\",\"message\":{}}"), None);

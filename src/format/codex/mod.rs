@@ -34,6 +34,7 @@ use super::{Alive, Card, Format, Head, Trouble};
 use crate::env::Env;
 use crate::model::cut::FileChange;
 use crate::model::edit::Calls;
+use crate::model::fork::{Fork, NewSession};
 use crate::model::session::Session;
 
 /// Codex.
@@ -74,6 +75,16 @@ impl Format for Codex {
 
     fn cut(&self, session: &Session, turn: u32, env: &Env) -> Result<Vec<FileChange>, Trouble> {
         cut::plan(session, turn, env)
+    }
+
+    fn fork(
+        &self,
+        _session: &Session,
+        _turn: u32,
+        _new: &NewSession,
+        _env: &Env,
+    ) -> Result<Fork, Trouble> {
+        Err(super::no_fork(self.title()))
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

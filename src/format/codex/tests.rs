@@ -138,7 +138,11 @@ fn only_rollouts_are_recognised() {
         "bare-2025.jsonl",
     ] {
         let head = Head::read(&fixture(name)).unwrap();
-        assert_eq!(detect(&head).map(Format::agent), Some("codex"), "{name}");
+        assert_eq!(
+            detect(&head, &Env::bare()).map(Format::agent),
+            Some("codex"),
+            "{name}"
+        );
     }
     for other in [
         "{\"type\":\"session.start\",\"data\":{\"producer\":\"copilot-agent\"},\"id\":\"1\"}",

@@ -24,6 +24,7 @@ use super::{Alive, Card, Format, Head, Trouble, alive, time};
 use crate::env::Env;
 use crate::model::cut::FileChange;
 use crate::model::edit::Calls;
+use crate::model::fork::{Fork, NewSession};
 use crate::model::session::Session;
 
 /// GitHub Copilot CLI.
@@ -113,6 +114,16 @@ impl Format for Copilot {
             keep: target.span.start,
             len: session.len,
         }])
+    }
+
+    fn fork(
+        &self,
+        _session: &Session,
+        _turn: u32,
+        _new: &NewSession,
+        _env: &Env,
+    ) -> Result<Fork, Trouble> {
+        Err(super::no_fork(self.title()))
     }
 
     fn live(&self, session: &Session, _env: &Env) -> Option<Alive> {

@@ -369,7 +369,10 @@ fn corpus(case: &str) -> Option<(PathBuf, Session)> {
         return None;
     };
     let head = Head::read(&path).unwrap();
-    assert_eq!(detect(&head).map(Format::agent), Some("copilot"));
+    assert_eq!(
+        detect(&head, &Env::bare()).map(Format::agent),
+        Some("copilot")
+    );
     let session = Copilot.read(&path, &Env::bare()).unwrap();
     let card = Copilot.card(&head);
     assert_eq!((&card.id, &card.root), (&session.id, &session.root));
@@ -435,7 +438,7 @@ fn fixture(name: &str) -> Session {
         .join("tests/fixtures/copilot")
         .join(name);
     assert_eq!(
-        detect(&Head::read(&path).unwrap()).map(Format::agent),
+        detect(&Head::read(&path).unwrap(), &Env::bare()).map(Format::agent),
         Some("copilot")
     );
     Copilot.read(&path, &Env::bare()).unwrap()

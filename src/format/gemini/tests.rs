@@ -438,7 +438,10 @@ fn a_document_of_an_older_version_is_read_and_never_cut() {
     ] {
         std::fs::write(&path, text).unwrap();
         let head = Head::read(&path).unwrap();
-        assert_eq!(detect(&head).map(Format::agent), Some("gemini"));
+        assert_eq!(
+            detect(&head, &Env::bare()).map(Format::agent),
+            Some("gemini")
+        );
         assert_eq!(Gemini.card(&head).prompt.as_deref(), Some("zero"));
         let s = Gemini.read(&path, &Env::bare()).unwrap();
         assert_eq!(prompts(&s), ["zero", "one"]);
@@ -450,8 +453,13 @@ fn a_document_of_an_older_version_is_read_and_never_cut() {
 
 #[test]
 fn other_formats_are_not_taken_for_this_one() {
-    let is =
-        |bytes: &[u8]| detect(&Head::of(Path::new("x.jsonl"), bytes.to_vec())).map(Format::agent);
+    let is = |bytes: &[u8]| {
+        detect(
+            &Head::of(Path::new("x.jsonl"), bytes.to_vec()),
+            &Env::bare(),
+        )
+        .map(Format::agent)
+    };
     assert_eq!(is(Log::new().0.as_bytes()), Some("gemini"));
     assert_eq!(
         is(b"{\"uuid\":\"u\",\"sessionId\":\"s\",\"projectHash\":\"h\"}"),
@@ -545,7 +553,10 @@ fn fixture(name: &str) -> Session {
         .join("tests/fixtures/gemini")
         .join(name);
     let head = Head::read(&path).unwrap();
-    assert_eq!(detect(&head).map(Format::agent), Some("gemini"));
+    assert_eq!(
+        detect(&head, &Env::bare()).map(Format::agent),
+        Some("gemini")
+    );
     Gemini.read(&path, &Env::bare()).unwrap()
 }
 

@@ -41,7 +41,7 @@ fn copied(wire_bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 fn only_what_a_person_typed_and_did_not_undo_is_a_turn() {
     let path = wire(&fixture());
     let head = Head::read(&path).unwrap();
-    assert_eq!(detect(&head).map(Format::agent), Some("kimi"));
+    assert_eq!(detect(&head, &Env::bare()).map(Format::agent), Some("kimi"));
     let s = read(&path);
     assert_eq!(prompts(&s), ["count on", "typed again"]);
     assert_eq!(s.abandoned, 1);

@@ -25,6 +25,7 @@ use super::{Alive, Card, Format, Head, Trouble, alive, time};
 use crate::env::Env;
 use crate::model::cut::FileChange;
 use crate::model::edit::Calls;
+use crate::model::fork::{Fork, NewSession};
 use crate::model::session::Session;
 
 /// pi.
@@ -96,6 +97,16 @@ impl Format for Pi {
 
     fn cut(&self, session: &Session, turn: u32, _env: &Env) -> Result<Vec<FileChange>, Trouble> {
         turns::cut(session, turn)
+    }
+
+    fn fork(
+        &self,
+        _session: &Session,
+        _turn: u32,
+        _new: &NewSession,
+        _env: &Env,
+    ) -> Result<Fork, Trouble> {
+        Err(super::no_fork(self.title()))
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

@@ -60,7 +60,7 @@ fn file(lines: &[String]) -> String {
 #[test]
 fn only_prompts_of_the_active_branch_are_turns() {
     let head = Head::read(&fixture()).unwrap();
-    assert_eq!(detect(&head).map(Format::agent), Some("pi"));
+    assert_eq!(detect(&head, &Env::bare()).map(Format::agent), Some("pi"));
     let s = read(&fixture());
     assert_eq!(prompts(&s), ["count on", "typed again"]);
     assert_eq!(s.abandoned, 1);

@@ -193,8 +193,13 @@ fn cut_at_every_byte_never_panics_and_turns_only_grow_with_the_bytes() {
 
 #[test]
 fn other_formats_are_not_taken_for_this_one() {
-    let is =
-        |bytes: &[u8]| detect(&Head::of(Path::new("x.jsonl"), bytes.to_vec())).map(Format::agent);
+    let is = |bytes: &[u8]| {
+        detect(
+            &Head::of(Path::new("x.jsonl"), bytes.to_vec()),
+            &Env::bare(),
+        )
+        .map(Format::agent)
+    };
     assert_eq!(
         is(Log(String::new()).user("a", "", "x").0.as_bytes()),
         Some("qwen")
@@ -247,7 +252,7 @@ fn the_fixture_reads_as_its_readme_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures/qwen/a1b20000-0000-4000-8000-000000000001.jsonl");
     let head = Head::read(&path).unwrap();
-    assert_eq!(detect(&head).map(Format::agent), Some("qwen"));
+    assert_eq!(detect(&head, &Env::bare()).map(Format::agent), Some("qwen"));
     let s = Qwen.read(&path, &Env::bare()).unwrap();
     assert_eq!(prompts(&s), ["add a test", "rename it"]);
     assert_eq!((s.abandoned, s.turns[0].compacted), (1, false));

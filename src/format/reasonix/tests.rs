@@ -448,7 +448,7 @@ fn only_the_turns_that_are_asked_for_are_told() {
 
 fn is(path: &Path) -> bool {
     let head = Head::read(path).unwrap();
-    detect(&head).is_some_and(|f| f.agent() == "reasonix")
+    detect(&head, &Env::bare()).is_some_and(|f| f.agent() == "reasonix")
 }
 
 #[test]
