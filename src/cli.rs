@@ -150,6 +150,18 @@ pub enum Command {
     #[command(verbatim_doc_comment, after_long_help = exit_codes(WRITES))]
     Restore(Restore),
 
+    /// Make a new session that ends before a turn
+    ///
+    /// The old session is not touched. The checkpoints of the kept turns go along,
+    /// the turn's prompt is printed for editing, and so is the command that goes
+    /// on with the new session.
+    ///
+    /// Example:
+    ///   rewind fork 3
+    ///   rewind fork -1 --name 'another way'
+    #[command(verbatim_doc_comment, after_long_help = exit_codes(FORKS))]
+    Fork(Fork),
+
     /// Take back the last rewind of this folder
     ///
     /// Repeat it to go further back. It refuses what has changed since the
@@ -253,6 +265,26 @@ pub struct Restore {
     /// Only these files: paths below the workspace, or globs
     #[arg(last = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+}
+
+/// Arguments of `fork`.
+#[derive(Debug, Args)]
+pub struct Fork {
+    /// Turn that the new session ends before: its number, a negative number from the end, or its id or a unique prefix of it
+    #[arg(value_name = "TURN", allow_negative_numbers = true, value_parser = turn_name())]
+    pub turn: TurnName,
+
+    /// Name of the new session, where the agent keeps names
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Show what would be made, and make nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 /// Arguments of `undo` and `redo`.
@@ -364,6 +396,18 @@ const READS_ONE: &[Kind] = &[
 const SHOWS: &[Kind] = READS_ONE;
 /// What a command that changes files can end with.
 const WRITES: &[Kind] = &Kind::ALL;
+
+/// What `fork` can end with.
+const FORKS: &[Kind] = &[
+    Kind::Failed,
+    Kind::Usage,
+    Kind::Conflict,
+    Kind::NotFound,
+    Kind::Unsupported,
+    Kind::Damaged,
+    Kind::Storage,
+    Kind::Internal,
+];
 
 /// What each exit code means, for the help.
 fn meaning(kind: Kind) -> &'static str {
@@ -542,7 +586,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 7);
+        assert_eq!(names.len(), 8);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

@@ -2,6 +2,7 @@
 //! command line stands here.
 
 pub mod carry;
+pub mod fork;
 pub mod list;
 pub mod log;
 pub mod preview;
@@ -60,6 +61,7 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
         Command::List(args) => list::run(&mut ctx, &args),
         Command::Show(args) => show::run(&mut ctx, &args),
         Command::Restore(args) => restore::run(&mut ctx, &args),
+        Command::Fork(args) => fork::run(&mut ctx, &args),
         Command::Undo(args) => undo::undo(&mut ctx, &args),
         Command::Redo(args) => undo::redo(&mut ctx, &args),
         Command::Log(args) => log::run(&mut ctx, &args),

@@ -350,6 +350,28 @@ pub fn unlinkable(e: &io::Error) -> bool {
             .any(|k| e.raw_os_error() == Some(k.raw_os_error()))
 }
 
+/// Moves a name to a free one, on any file system.
+///
+/// # Errors
+/// The name is taken, or the disk refuses.
+pub fn put_new(disk: &dyn Disk, from: Name<'_>, to: Name<'_>) -> io::Result<()> {
+    match disk.rename_new(from, to) {
+        Err(e) if unsupported(&e) => {}
+        other => return other,
+    }
+    match disk.link(from, to) {
+        Ok(()) => return disk.unlink(from),
+        Err(e) if unlinkable(&e) => {}
+        Err(e) => return Err(e),
+    }
+    // Neither is to be had (an old FAT): the name may be taken between the look and the rename.
+    match sys::stat(to.dir, to.name) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => disk.rename(from, to),
+        Err(e) => Err(e),
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
 /// Makes a file that nobody else may read; one that is there already is left alone.
 ///
 /// # Errors

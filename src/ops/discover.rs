@@ -161,7 +161,7 @@ fn named(env: &Env, name: &str) -> Result<Found, Error> {
     }
     let path = env.cwd.join(name);
     match std::fs::metadata(&path) {
-        Ok(meta) if meta.is_file() => return of_path(&path, env),
+        Ok(meta) if meta.is_file() => return at(&path, env),
         Ok(_) if name.contains('/') => {
             return Err(Error::new(
                 Kind::NotFound,
@@ -182,8 +182,11 @@ fn named(env: &Env, name: &str) -> Result<Found, Error> {
     by_id(env, name)
 }
 
-/// A session file that the user named. Its content decides what it is.
-fn of_path(path: &Path, env: &Env) -> Result<Found, Error> {
+/// The session in a file. Its content decides what it is.
+///
+/// # Errors
+/// [`Kind::Unsupported`] for a file of no known format; it cannot be read.
+pub fn at(path: &Path, env: &Env) -> Result<Found, Error> {
     let io = |e| Error::io("the session file cannot be read", path, e);
     if let Some(found) = look(path, env).map_err(io)? {
         return Ok(found);

@@ -7,6 +7,7 @@ pub mod coverage;
 pub mod cut;
 pub mod decide;
 pub mod discover;
+pub mod fork;
 pub mod gather;
 pub mod journal;
 pub mod matching;

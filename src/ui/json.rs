@@ -143,6 +143,33 @@ pub struct WarningOut {
     pub offset: u64,
 }
 
+/// `rewind fork`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fork {
+    /// `rewind.fork/1`.
+    pub schema: &'static str,
+    /// `planned` or `done`.
+    pub status: &'static str,
+    /// The session that it comes from.
+    pub from: SessionOut,
+    /// Number of the turn that the new session ends before; so many turns it holds.
+    pub turn: u32,
+    /// The agent's id of that turn.
+    pub turn_id: String,
+    /// That turn's prompt.
+    pub prompt: String,
+    /// The new session.
+    pub session: SessionOut,
+    /// How many checkpoints of the sidecar go along.
+    pub checkpoints: usize,
+    /// The name that it has in the agent; absent without one.
+    pub name: Option<String>,
+    /// The command that goes on with it, to be run in the workspace.
+    pub resume: Option<String>,
+    /// Lists of the agent's that could not be added to.
+    pub unlisted: Vec<PathOut>,
+}
+
 /// `rewind list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct List {

@@ -88,21 +88,7 @@ impl Place<'_> {
 
     /// Moves a name to a free one, on any file system.
     pub(crate) fn put_new(self, from: Name<'_>, to: Name<'_>) -> io::Result<()> {
-        match self.disk.rename_new(from, to) {
-            Err(e) if fsx::unsupported(&e) => {}
-            other => return other,
-        }
-        match self.disk.link(from, to) {
-            Ok(()) => return self.disk.unlink(from),
-            Err(e) if fsx::unlinkable(&e) => {}
-            Err(e) => return Err(e),
-        }
-        // Neither is to be had (an old FAT): the name may be taken between the look and the rename.
-        match sys::stat(to.dir, to.name) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => self.disk.rename(from, to),
-            Err(e) => Err(e),
-            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        }
+        fsx::put_new(self.disk, from, to)
     }
 
     fn still(self, at: Name<'_>, path: &SafePath, expect: &Fingerprint) -> Result<Look> {
