@@ -11,6 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::error::Kind;
 use crate::model::point::{OnConflict, Scope, TurnName};
+use crate::model::when::When;
 use crate::ui::{Colour, Talk};
 
 /// Take a coding agent's session back to before any of its turns
@@ -106,11 +107,12 @@ pub enum Json {
 pub enum Command {
     /// List the sessions of this folder, of every agent, newest first
     ///
-    /// Use it to find the session that `--session` takes.
+    /// Use it to find the session that `--session` takes. Turns are counted in the
+    /// newest sessions, as far as 64 MB of files go; `?` is what was not counted.
     ///
     /// Example:
     ///   rewind sessions
-    ///   rewind sessions --all --agent codex
+    ///   rewind sessions --all --agent codex --since 7d
     #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
     Sessions(Sessions),
 
@@ -201,6 +203,10 @@ pub struct Sessions {
     /// List the sessions of one agent only
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
+
+    /// List only the sessions that were written since: `30m`, `12h`, `7d`, `2w` ago, a date or a time
+    #[arg(long, value_name = "WHEN", value_parser = when())]
+    pub since: Option<When>,
 }
 
 /// Arguments of `list`.
@@ -325,6 +331,14 @@ pub fn asks_for_json(args: &[OsString]) -> bool {
     args.iter()
         .take_while(|a| *a != "--")
         .any(|a| a == "--json" || a.as_encoded_bytes().starts_with(b"--json="))
+}
+
+/// Reads a time as typed.
+fn when() -> impl TypedValueParser<Value = When> {
+    StringValueParser::new().try_map(|text| {
+        When::parse(&text)
+            .ok_or("give a span like `30m`, `12h`, `7d`, `2w`, or a date like `2026-11-01`")
+    })
 }
 
 /// Reads a turn as typed; what is no number is an id.

@@ -3,7 +3,12 @@
 //! duplicate keys, any depth). Of duplicate keys the first one counts. It is no validator: what it skips it does not
 //! judge.
 
+mod string;
+
 use std::borrow::Cow;
+
+pub use string::{Broken, string};
+use string::{lossy, unescape};
 
 /// Why a scan ended before its value did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,19 +100,25 @@ fn skip_scalar(buf: &[u8], at: usize) -> Scan<usize> {
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     key: &'a [u8],
+    key_at: usize,
     buf: &'a [u8],
     /// Offset of the value's first byte.
     pub at: usize,
+}
+
+/// Whether a key as it stands in the file is this name.
+fn same(key: &[u8], name: &str) -> bool {
+    if key.contains(&b'\\') {
+        return unescape(key, Broken::Replace).is_some_and(|k| *k == *name.as_bytes());
+    }
+    key == name.as_bytes()
 }
 
 impl<'a> Field<'a> {
     /// Whether this is the key; an escaped key is unescaped first.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        if self.key.contains(&b'\\') {
-            return unescape(self.key, Broken::Replace).is_some_and(|k| *k == *name.as_bytes());
-        }
-        self.key == name.as_bytes()
+        same(self.key, name)
     }
 
     /// The key as text.
@@ -234,6 +245,7 @@ impl<'a> Fields<'a> {
         self.value = Some(value);
         Ok(Some(Field {
             key,
+            key_at: at + 1,
             buf: self.buf,
             at: value,
         }))
@@ -248,6 +260,27 @@ pub struct Value<'a> {
     pub start: usize,
     /// Offset behind the last byte.
     pub end: usize,
+    /// Its members, where they were looked for before.
+    members: Option<&'a Members>,
+}
+
+/// Where the members of a record lie, looked for once when many will ask. Each as far as it is there: key and value.
+#[derive(Debug, Clone, Default)]
+pub struct Members(Vec<(std::ops::Range<usize>, std::ops::Range<usize>)>);
+
+impl Members {
+    /// Looks for the members of a record that may be cut short.
+    #[must_use]
+    pub fn of(record: &[u8]) -> Self {
+        let mut all = Vec::new();
+        let mut fields = Fields::open(record, 0).ok();
+        while let Some(Ok(Some(field))) = fields.as_mut().map(Fields::pull) {
+            let Ok(value) = field.value() else { break };
+            let key = field.key_at..field.key_at + field.key.len();
+            all.push((key, value.start..value.end));
+        }
+        Self(all)
+    }
 }
 
 impl<'a> Value<'a> {
@@ -259,7 +292,12 @@ impl<'a> Value<'a> {
         let start = blank(buf, at);
         // A scalar at the very end of the bytes is whole only as a record of its own, which it never is.
         let end = skip(buf, start)?;
-        Ok(Self { buf, start, end })
+        Ok(Self {
+            buf,
+            start,
+            end,
+            members: None,
+        })
     }
 
     /// The record as a whole.
@@ -275,6 +313,16 @@ impl<'a> Value<'a> {
             buf: bytes,
             start: 0,
             end: bytes.len(),
+            members: None,
+        }
+    }
+
+    /// The same with its members at hand.
+    #[must_use]
+    pub fn known(bytes: &'a [u8], members: &'a Members) -> Self {
+        Self {
+            members: Some(members),
+            ..Self::head(bytes)
         }
     }
 
@@ -335,6 +383,19 @@ impl<'a> Value<'a> {
     /// The member of that name, `null` included: for the places where null has a meaning of its own.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<Value<'a>> {
+        if let Some(Members(all)) = self.members {
+            let buf = self.buf;
+            let is = |key: &std::ops::Range<usize>| {
+                buf.get(key.clone()).is_some_and(|key| same(key, name))
+            };
+            let (_, at) = all.iter().find(|(key, _)| is(key))?;
+            return Some(Self {
+                buf,
+                start: at.start,
+                end: at.end,
+                members: None,
+            });
+        }
         let mut fields = Fields::open(self.buf, self.start).ok()?;
         while let Ok(Some(field)) = fields.pull() {
             if field.is(name) {
@@ -395,85 +456,6 @@ impl<'a> Value<'a> {
     pub fn i64(&self) -> Option<i64> {
         std::str::from_utf8(self.raw()).ok()?.parse().ok()
     }
-}
-
-/// What to do with half a surrogate pair in a string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
-    /// It becomes U+FFFD: for text that is shown.
-    Replace,
-    /// The string has no bytes: for contents that would be written.
-    Refuse,
-}
-
-/// Returns the bytes that a string token, quotes included, stands for.
-#[must_use]
-pub fn string(token: &[u8], broken: Broken) -> Option<Cow<'_, [u8]>> {
-    let inner = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    unescape(inner, broken)
-}
-
-fn lossy(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
-    match bytes {
-        Cow::Borrowed(b) => String::from_utf8_lossy(b),
-        Cow::Owned(b) => Cow::Owned(String::from_utf8_lossy(&b).into_owned()),
-    }
-}
-
-fn unescape(inner: &[u8], broken: Broken) -> Option<Cow<'_, [u8]>> {
-    if memchr::memchr(b'\\', inner).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    let mut out = Vec::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(hit) = memchr::memchr(b'\\', rest) {
-        let (plain, escape) = rest.split_at(hit);
-        out.extend_from_slice(plain);
-        let code = *escape.get(1)?;
-        rest = escape.get(2..)?;
-        match code {
-            b'"' | b'\\' | b'/' => out.push(code),
-            b'b' => out.push(8),
-            b'f' => out.push(12),
-            b'n' => out.push(b'\n'),
-            b'r' => out.push(b'\r'),
-            b't' => out.push(b'\t'),
-            b'u' => rest = unicode(rest, &mut out, broken)?,
-            _ => return None,
-        }
-    }
-    out.extend_from_slice(rest);
-    Some(Cow::Owned(out))
-}
-
-/// Takes `XXXX` and, for a pair, the second escape; appends the character.
-fn unicode<'a>(rest: &'a [u8], out: &mut Vec<u8>, broken: Broken) -> Option<&'a [u8]> {
-    let high = hex4(rest)?;
-    let mut rest = rest.get(4..)?;
-    let mut code = u32::from(high);
-    if (0xD800..0xDC00).contains(&high)
-        && rest.starts_with(b"\\u")
-        && let Some(low) = rest.get(2..).and_then(hex4)
-        && (0xDC00..0xE000).contains(&low)
-    {
-        code = 0x1_0000 + ((code - 0xD800) << 10) + (u32::from(low) - 0xDC00);
-        rest = rest.get(6..)?;
-    }
-    let c = match (char::from_u32(code), broken) {
-        (Some(c), _) => c,
-        (None, Broken::Replace) => char::REPLACEMENT_CHARACTER,
-        (None, Broken::Refuse) => return None,
-    };
-    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-    Some(rest)
-}
-
-fn hex4(bytes: &[u8]) -> Option<u16> {
-    let digits = std::str::from_utf8(bytes.get(..4)?).ok()?;
-    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    u16::from_str_radix(digits, 16).ok()
 }
 
 #[cfg(test)]

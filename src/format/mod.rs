@@ -10,9 +10,11 @@ pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod gemini;
+mod head;
 pub mod json;
 pub mod kimi;
 pub mod lines;
+pub mod named;
 pub mod patch;
 pub mod pi;
 pub mod qwen;
@@ -20,10 +22,11 @@ pub mod reasonix;
 mod record;
 mod splice;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
+
+pub use head::Head;
 
 use crate::env::Env;
 use crate::model::cut::FileChange;
@@ -181,75 +184,6 @@ pub trait Format: Sync {
 
     /// The command that goes on with the session, to be run in its workspace.
     fn resume(&self, session: &Session) -> Option<String>;
-}
-
-/// The head of a file: its first records, for telling what it is.
-#[derive(Debug, Clone)]
-pub struct Head {
-    /// The file.
-    pub path: PathBuf,
-    bytes: Vec<u8>,
-    /// Offsets of the records; the last one may be cut by the end of the head.
-    records: Vec<(usize, usize)>,
-}
-
-/// A head is never longer than this, in bytes.
-const HEAD: u64 = 256 << 10;
-/// A head never holds more records than this.
-const HEAD_RECORDS: usize = 40;
-
-impl Head {
-    /// Reads the head of a file.
-    ///
-    /// # Errors
-    /// The file cannot be opened or read.
-    pub fn read(path: &Path) -> std::io::Result<Self> {
-        let mut bytes = Vec::new();
-        lines::open(path, 0)?.take(HEAD).read_to_end(&mut bytes)?;
-        Ok(Self::of(path, bytes))
-    }
-
-    /// The head of a file whose first bytes are at hand.
-    #[must_use]
-    pub fn of(path: &Path, bytes: Vec<u8>) -> Self {
-        let mut records = Vec::new();
-        let mut at = 0;
-        for line in bytes.split(|b| *b == b'\n') {
-            let lead = line.iter().take_while(|b| **b != b'{').take(4096).count();
-            let odd = line.get(..lead).unwrap_or_default();
-            if line.get(lead) == Some(&b'{') && odd.iter().all(|b| lead_byte(*b)) {
-                records.push((at + lead, at + line.len()));
-            }
-            at += line.len() + 1;
-            if records.len() == HEAD_RECORDS {
-                break;
-            }
-        }
-        Self {
-            path: path.to_path_buf(),
-            bytes,
-            records,
-        }
-    }
-
-    /// The records, as values whose members can be asked for; the last one may be cut short.
-    pub fn records(&self) -> impl Iterator<Item = json::Value<'_>> {
-        self.records
-            .iter()
-            .filter_map(|(s, e)| self.bytes.get(*s..*e))
-            .map(json::Value::head)
-    }
-
-    /// The first bytes of the file, for saying what was seen in it.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// What may stand before the first record of a line: white space, NUL, a byte order mark.
-fn lead_byte(b: u8) -> bool {
-    b == 0 || b.is_ascii_whitespace() || matches!(b, 0xEF | 0xBB | 0xBF)
 }
 
 /// Every format that this user has, in the order in which they are asked.

@@ -7,3 +7,4 @@ pub mod edit;
 pub mod fork;
 pub mod point;
 pub mod session;
+pub mod when;

@@ -6,8 +6,10 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 
+use super::apply::each;
 use crate::env::Env;
 use crate::error::{Error, Kind};
+use crate::format::named::Named;
 use crate::format::{self, Card, Format, Head};
 
 /// A session file and what its head tells.
@@ -28,10 +30,11 @@ pub struct Found {
 /// Sessions of one agent, or of all.
 #[must_use]
 pub fn all(env: &Env, agent: Option<&str>) -> Vec<Found> {
-    let mut out: Vec<Found> = formats(env, agent)
+    let files: BTreeSet<PathBuf> = formats(env, agent)
         .flat_map(|f| f.places(env, None))
-        .filter_map(|p| look(&p, env).ok().flatten())
         .collect();
+    let mut out = look_at_all(&files.into_iter().collect::<Vec<_>>(), env);
+    out.retain(|f| agent.is_none_or(|a| f.format.agent() == a));
     newest_first(&mut out);
     out
 }
@@ -59,11 +62,8 @@ fn near<'p>(env: &Env, folders: impl Iterator<Item = &'p Path>, agent: Option<&s
             }
         }
     }
-    let mut found: Vec<Found> = files
-        .iter()
-        .filter_map(|p| look(p, env).ok().flatten())
-        .filter(|f| agent.is_none_or(|a| f.format.agent() == a))
-        .collect();
+    let mut found = look_at_all(&files.into_iter().collect::<Vec<_>>(), env);
+    found.retain(|f| agent.is_none_or(|a| f.format.agent() == a));
     newest_first(&mut found);
     for (folder, real) in &folders {
         let of = |f: &Found| {
@@ -102,20 +102,42 @@ fn newest_first(found: &mut [Found]) {
     });
 }
 
+/// Looks at many files; one that cannot be read, or is no session, is left out.
+fn look_at_all(paths: &[PathBuf], env: &Env) -> Vec<Found> {
+    let looked = each::map(paths, |_, path| Ok(look(path, env).ok().flatten()));
+    looked.unwrap_or_default().into_iter().flatten().collect()
+}
+
 /// Looks at one file; `None` when it is of no known format.
 fn look(path: &Path, env: &Env) -> std::io::Result<Option<Found>> {
     let meta = std::fs::metadata(path)?;
     if !meta.is_file() || meta.len() == 0 {
         return Ok(None);
     }
-    let head = Head::read(path)?;
-    Ok(format::detect(&head, env).map(|format| Found {
+    let Some((format, card)) = told(path, env)? else {
+        return Ok(None);
+    };
+    Ok(Some(Found {
         format,
-        card: format.card(&head),
+        card,
         path: path.to_path_buf(),
         len: meta.len(),
         modified: meta.modified().ok().map(|t: SystemTime| t.into()),
     }))
+}
+
+/// What the file is and what its head tells. The first bytes are enough where they hold all that a head can tell: then
+/// the format has understood a prompt of its own in them, and is not another's.
+fn told(path: &Path, env: &Env) -> std::io::Result<Option<(&'static dyn Format, Card)>> {
+    let short = Head::short(path)?;
+    if let Some(format) = format::detect(&short, env) {
+        let card = format.card(&short);
+        if card.root.is_some() && card.prompt.is_some() && !card.id.is_empty() {
+            return Ok(Some((format, card)));
+        }
+    }
+    let head = Head::read(path)?;
+    Ok(format::detect(&head, env).map(|format| (format, format.card(&head))))
 }
 
 /// The session that the user named by path, id or unique prefix of an id; without a name the newest one of the
@@ -191,6 +213,11 @@ pub fn at(path: &Path, env: &Env) -> Result<Found, Error> {
     if let Some(found) = look(path, env).map_err(io)? {
         return Ok(found);
     }
+    if let Some(named) = Named::of_file(path) {
+        return Err(Error::new(Kind::Unsupported, named.sentence())
+            .path(path, "is a session of it")
+            .hint(named.instead));
+    }
     let head = Head::read(path).map_err(io)?;
     Err(Error::new(
         Kind::Unsupported,
@@ -258,9 +285,7 @@ fn by_id(env: &Env, name: &str) -> Result<Found, Error> {
 }
 
 fn with_id(paths: &[PathBuf], name: &str, env: &Env) -> Vec<Found> {
-    paths
-        .iter()
-        .filter_map(|p| look(p, env).ok().flatten())
-        .filter(|f| f.card.id.starts_with(name))
-        .collect()
+    let mut found = look_at_all(paths, env);
+    found.retain(|f| f.card.id.starts_with(name));
+    found
 }

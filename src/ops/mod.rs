@@ -12,6 +12,7 @@ pub mod gather;
 pub mod journal;
 pub mod matching;
 pub mod ours;
+pub mod overview;
 pub mod plan;
 pub mod recover;
 mod snapshots;

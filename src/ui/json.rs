@@ -65,6 +65,24 @@ pub struct SessionRow {
     pub modified: Option<String>,
     /// Length of its file in bytes.
     pub size: u64,
+    /// How many turns it has; null where they were not counted.
+    pub turns: Option<usize>,
+    /// Whether an agent is at work on it; null where that was not looked at.
+    pub live: Option<bool>,
+}
+
+/// An agent that is known and not supported.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamedOut {
+    /// Its name.
+    pub agent: &'static str,
+    /// Where a trace of it was found.
+    #[serde(flatten)]
+    pub path: PathOut,
+    /// Why it is not supported.
+    pub why: &'static str,
+    /// Its own way back.
+    pub instead: &'static str,
 }
 
 /// `rewind sessions`.
@@ -74,6 +92,8 @@ pub struct Sessions {
     pub schema: &'static str,
     /// Newest first.
     pub sessions: Vec<SessionRow>,
+    /// Agents of which a trace was found and whose sessions are not read.
+    pub unsupported: Vec<NamedOut>,
 }
 
 /// One file of a turn.

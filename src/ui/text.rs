@@ -167,6 +167,29 @@ pub fn fit(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}…"))
 }
 
+/// A length in bytes with at most four digits: `999 B`, `1.2 KB`, `34 MB`; units of a thousand.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let mut unit = 1_000;
+    for name in ["KB", "MB", "GB", "TB", "PB"] {
+        if bytes < unit {
+            break;
+        }
+        let tenths = bytes / (unit / 10);
+        if tenths < 100 {
+            return format!("{}.{} {name}", tenths / 10, tenths % 10);
+        }
+        if tenths < 10_000 {
+            return format!("{} {name}", tenths / 10);
+        }
+        unit = unit.saturating_mul(1_000);
+    }
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        _ => format!("{} EB", bytes / 1_000_000_000_000_000_000),
+    }
+}
+
 /// A number and its noun: `1 file`, `2 files`.
 #[must_use]
 pub fn count(n: usize, one: &str, many: &str) -> String {
@@ -176,6 +199,30 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_take_four_digits_at_most() {
+        let all = [
+            0,
+            999,
+            1_000,
+            1_949,
+            9_999,
+            10_000,
+            999_999,
+            1_000_000,
+            1_253_000_000,
+            u64::MAX,
+        ];
+        let told = all.map(size);
+        assert_eq!(
+            told,
+            [
+                "0 B", "999 B", "1.0 KB", "1.9 KB", "9.9 KB", "10 KB", "999 KB", "1.0 MB",
+                "1.2 GB", "18 EB"
+            ]
+        );
+    }
 
     fn table() -> Table {
         let mut table = Table::new([

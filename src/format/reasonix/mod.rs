@@ -252,7 +252,7 @@ fn look(head: &Head) -> Seen {
         }
         Piece::Record(..) | Piece::Bad(_) => Flow::On,
     });
-    let blank = head.bytes().iter().all(|b| super::lead_byte(*b));
+    let blank = head.bytes().iter().all(|b| super::head::lead_byte(*b));
     match seen {
         Seen::Nothing if !blank => Seen::Other,
         seen => seen,

@@ -246,7 +246,7 @@ impl State {
             .take_while(|b| !matches!(b, b'"' | b'{' | b'}' | b'[' | b']'))
             .count();
         let lead = rest.get(..plain).unwrap_or_default();
-        if self.depth == 0 && !lead.iter().all(|b| super::super::lead_byte(*b)) {
+        if self.depth == 0 && !lead.iter().all(|b| super::super::head::lead_byte(*b)) {
             return (self.broken(take), plain.min(1));
         }
         if self.depth > 0 {
