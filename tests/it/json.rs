@@ -85,6 +85,7 @@ fn everything(env: &mut TestEnv) {
     let path = s.save();
     env.write("differs", "two\nby hand\n");
     env.write("back", "one\n");
+    env.write(".aider.chat.history.md", "#### hello\n");
     let mut session = fs::read(&path).unwrap();
     session.extend_from_slice(b"{\"type\":\"us");
     fs::write(path, session).unwrap();
@@ -100,6 +101,7 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
         result(&env.run(&["sessions", "--json"])),
         result(&env.run(&["list", "--json"])),
         result(&env.run(&["show", "1", "--json"])),
+        result(&env.run(&["fork", "1", "--dry-run", "--json"])),
     ];
     let both = ["restore", "1", "--scope", "both", "--json"];
     let refused = env.run(&[&both[..], &["--yes"]].concat());
@@ -124,12 +126,41 @@ fn each_object_has_these_members() {
     sessions[]: object
     sessions[].agent: string
     sessions[].id: string
+    sessions[].live: boolean
     sessions[].modified: string
     sessions[].path: string
     sessions[].prompt: string
     sessions[].size: number
     sessions[].started: string
+    sessions[].turns: number
     sessions[].workspace: string
+    unsupported: array
+    unsupported[]: object
+    unsupported[].agent: string
+    unsupported[].instead: string
+    unsupported[].path: string
+    unsupported[].why: string
+    ");
+    assert_snapshot!(of("rewind.fork/1"), @"
+    checkpoints: number
+    from: object
+    from.agent: string
+    from.id: string
+    from.path: string
+    from.workspace: string
+    name: null
+    prompt: string
+    resume: string
+    schema: string
+    session: object
+    session.agent: string
+    session.id: string
+    session.path: string
+    session.workspace: string
+    status: string
+    turn: number
+    turn_id: string
+    unlisted: array
     ");
     assert_snapshot!(of("rewind.list/1"), @"
     abandoned: number
