@@ -23,6 +23,7 @@ mod env;
 mod exit_codes;
 mod fault;
 mod fixtures;
+mod fork;
 mod hostile;
 mod hostile_disk;
 mod hostile_journal;

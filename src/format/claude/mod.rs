@@ -14,6 +14,7 @@
 mod branch;
 mod calls;
 mod cut;
+mod fork;
 mod history;
 mod place;
 mod tool;
@@ -67,12 +68,12 @@ impl Format for Claude {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
-        _env: &Env,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, turn, new, env)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
