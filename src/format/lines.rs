@@ -78,6 +78,19 @@ pub fn read_span(path: &Path, start: u64, end: u64) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
+/// Reads a file whole.
+///
+/// # Errors
+/// The file cannot be read, or is longer than `most` bytes.
+pub fn read_whole(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    open(path, 0)?.take(most as u64 + 1).read_to_end(&mut out)?;
+    if out.len() > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "file too long"));
+    }
+    Ok(out)
+}
+
 /// Streams `start..end` of a file through a visitor; returns the offset behind the last byte read.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Trouble;
 use super::json::{Scan, Value};
 use super::lines::{self, Visit, Wants};
+use crate::model::cut::FileChange;
 use crate::model::fork::Piece;
 use crate::model::session::{FileNo, Oddity, Span, Warnings};
 
@@ -39,6 +40,52 @@ impl Swaps {
     /// Leaves the whole line out.
     pub(super) fn leave_out(&mut self) {
         self.drop = true;
+    }
+}
+
+/// A small JSON document with the values exchanged that `find` names; `None` when it is none.
+pub(super) fn document(bytes: &[u8], find: impl FnOnce(&Value<'_>, &mut Swaps)) -> Option<Vec<u8>> {
+    let lead = bytes.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let record = bytes.get(lead..)?;
+    let value = Value::of(record).filter(Value::is_object)?;
+    let mut swaps = Swaps::default();
+    find(&value, &mut swaps);
+    swaps.found.sort_by_key(|(s, ..)| *s);
+    let mut out = bytes.get(..lead)?.to_vec();
+    let mut done = 0;
+    for (s, e, with) in swaps.found {
+        out.extend_from_slice(record.get(done..s)?);
+        out.extend_from_slice(&with);
+        done = e;
+    }
+    out.extend_from_slice(record.get(done..)?);
+    Some(out)
+}
+
+/// Reads a small side file whole; `None` when it is not there.
+///
+/// # Errors
+/// [`Trouble::Io`] when it cannot be read, or is longer than any such file.
+pub(super) fn side_file(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(Trouble::io(path))?,
+    };
+    lines::read_whole(path, lines::LONGEST)
+        .map(Some)
+        .map_err(Trouble::io(path))
+}
+
+/// Where a file ends that a cut only makes shorter: there its fork ends too.
+///
+/// # Errors
+/// [`Trouble::Refused`] where the cut does anything else.
+pub(super) fn end_of(cut: &[FileChange]) -> Result<u64, Trouble> {
+    match cut {
+        [FileChange::Truncate { keep, .. }] => Ok(*keep),
+        _ => Err(Trouble::Refused {
+            why: "the session cannot be forked before this turn".to_owned(),
+        }),
     }
 }
 

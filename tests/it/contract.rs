@@ -3,14 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::mem::{Discriminant, discriminant};
 use std::path::{Path, PathBuf};
 
 use rewind::env::Env;
+use rewind::error::Kind;
 use rewind::format::{self, Access, Format, Head, Trouble};
+use rewind::fsx::Real;
 use rewind::model::cut::FileChange;
+use rewind::model::edit::{Change, Edit, State};
+use rewind::model::fork::NewSession;
 use rewind::model::session::{FileNo, Session};
+use rewind::ops::fork;
+use rewind::ops::gather::Read;
 
-use crate::env::TestEnv;
+use crate::env::{TestEnv, Tree};
 
 /// A fixture in a home of its own, where it may be changed.
 struct Case {
@@ -295,7 +302,7 @@ fn a_session_that_is_cut_before_a_turn_has_the_turns_before_it() {
             let no = u32::try_from(turn).unwrap();
             let changes = match case.format.cut(&session, no, &case.env) {
                 Ok(changes) => changes,
-                Err(Trouble::Refused { .. }) => continue,
+                Err(Trouble::Refused { .. } | Trouble::ForkInstead { .. }) => continue,
                 Err(e) => panic!("{name}, turn {turn}: {e}"),
             };
             let before = case.format.calls(&session, 0, &case.env).unwrap();
@@ -330,6 +337,65 @@ fn a_session_that_is_cut_before_a_turn_has_the_turns_before_it() {
     }
     // A format that refuses every cut would pass without having shown anything.
     let shown = |f: &&dyn Format| f.access() != Access::InPlace || done.contains_key(f.agent());
+    assert!(format::ALL.iter().all(shown), "{done:?}");
+}
+
+/// What an edit is, without the places of its contents, which are others in another file.
+fn shape(edit: &Edit) -> (u32, PathBuf, Discriminant<State>, Discriminant<Change>) {
+    let (before, change) = (discriminant(&edit.before), discriminant(&edit.change));
+    (edit.turn, edit.path.path.clone(), before, change)
+}
+
+#[test]
+fn a_fork_has_the_turns_before_and_what_they_did_and_changes_nothing_that_was_there() {
+    let mut done: BTreeMap<&str, usize> = BTreeMap::new();
+    for (set, file) in specs() {
+        let turns = Case::new(&set, &file).read().map_or(0, |s| s.turns.len());
+        for turn in 1..turns {
+            let case = Case::new(&set, &file);
+            let (name, no) = (case.name(), u32::try_from(turn).unwrap());
+            let read = Read {
+                format: case.format,
+                session: case.read().unwrap(),
+            };
+            let new = NewSession {
+                seed: fork::seed(),
+                at: case.env.now,
+                name: None,
+            };
+            let plan = match fork::plan(&read, no, &new, &case.env) {
+                Ok(plan) => plan,
+                Err(e) if e.kind == Kind::Unsupported => continue,
+                Err(e) => panic!("{name}, turn {turn}: {e}"),
+            };
+            let before = Tree::of(&case.world.home());
+            let forked = fork::make(&plan, &read, &Real::new(), &case.env)
+                .unwrap_or_else(|e| panic!("{name}, turn {turn}: {e} {:?}", e.paths));
+            let after = Tree::of(&case.world.home());
+            let listed = |l: &String| l.ends_with("session_index.jsonl: bytes");
+            let mut changes = before.changes(&after);
+            changes.retain(|c| !c.ends_with(": new") && !listed(c));
+            assert!(changes.is_empty(), "{name}, turn {turn}: {changes:?}");
+            let edits = |s: &Session| {
+                let calls = case.format.calls(s, 0, &case.env).unwrap();
+                // What turns did that the agent took back is told of the old session only, as unknown.
+                let known = |e: &&Edit| e.turn < no && !matches!(e.change, Change::Opaque);
+                let kept = calls.edits.iter().filter(known);
+                kept.map(shape).collect::<Vec<_>>()
+            };
+            assert_eq!(
+                edits(&forked.session),
+                edits(&read.session),
+                "{name}, turn {turn}"
+            );
+            assert_eq!(
+                forked.session.root, read.session.root,
+                "{name}, turn {turn}"
+            );
+            *done.entry(case.format.agent()).or_default() += 1;
+        }
+    }
+    let shown = |f: &&dyn Format| f.access() == Access::ReadOnly || done.contains_key(f.agent());
     assert!(format::ALL.iter().all(shown), "{done:?}");
 }
 

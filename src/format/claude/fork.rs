@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::super::json::Value;
-use super::super::splice::{Swaps, pieces, token};
+use super::super::splice::{Swaps, end_of, pieces, token};
 use super::super::{Head, Trouble};
 use super::place::{self, text};
 use crate::env::Env;
-use crate::model::cut::FileChange;
 use crate::model::fork::{Fork, NewFile, NewSession, Piece};
 use crate::model::session::Session;
 
@@ -23,7 +22,7 @@ pub(super) fn fork(
 ) -> Result<Fork, Trouble> {
     let id = new.v4();
     let path = session.path();
-    let keep = kept(session, turn)?;
+    let keep = end_of(&super::cut::cut(session, turn)?)?;
     let own = path.with_file_name(format!("{id}.jsonl"));
     let mut copies = Copies::default();
     let mut body = renamed(path, (0, keep), &id, &mut |r| copies.see(r, Part::Kept))?;
@@ -41,16 +40,6 @@ pub(super) fn fork(
         rows: Vec::new(),
         named: new.name.is_some(),
     })
-}
-
-/// Where the conversation ends: where a cut would end it.
-fn kept(session: &Session, turn: u32) -> Result<u64, Trouble> {
-    match super::cut::cut(session, turn)?.as_slice() {
-        [FileChange::Truncate { keep, .. }] => Ok(*keep),
-        _ => Err(Trouble::Refused {
-            why: "the session cannot be forked before this turn".to_owned(),
-        }),
-    }
 }
 
 /// A range of a transcript, each record naming the new session.

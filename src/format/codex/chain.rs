@@ -26,7 +26,7 @@ pub(super) struct Link {
     pub(super) path: PathBuf,
     pub(super) header: Header,
     /// How many bytes of it belong to the session; all of the session's own file.
-    end: Option<u64>,
+    pub(super) end: Option<u64>,
 }
 
 /// Finds the turns of a session.
@@ -92,7 +92,7 @@ fn reverted(links: &[Link]) -> Result<u32, Trouble> {
 }
 
 /// Follows the chain from a rollout to the one that builds on nothing.
-fn walk(path: &Path, env: &Env, warnings: &mut Warnings) -> Result<Vec<Link>, Trouble> {
+pub(super) fn walk(path: &Path, env: &Env, warnings: &mut Warnings) -> Result<Vec<Link>, Trouble> {
     let mut links = vec![link(path, None)?];
     let mut seen = HashSet::from([path.to_path_buf()]);
     let mut known: Option<Listing> = None;

@@ -20,13 +20,13 @@ pub(super) fn plan(session: &Session, turn: u32, env: &Env) -> Result<Vec<FileCh
         return refuse(format!("the session has no turn {turn}"));
     };
     if turn.span.file != FileNo(0) {
-        return refuse(format!(
-            "turn {} lies in the rollout that this one builds on (history_base), which is never changed; fork before the turn instead",
+        return fork_instead(format!(
+            "turn {} lies in the rollout that this one builds on (history_base), which is never changed",
             turn.no
         ));
     }
     if Rollout::is_zst(path) {
-        return refuse("the rollout is compressed; fork before the turn instead".to_owned());
+        return fork_instead("the rollout is compressed".to_owned());
     }
     let keep = turn.span.start;
     if keep == 0 {
@@ -49,13 +49,18 @@ fn refuse<T>(why: String) -> Result<T, Trouble> {
     Err(Trouble::Refused { why })
 }
 
+/// A refusal where a fork is the way.
+fn fork_instead<T>(why: String) -> Result<T, Trouble> {
+    Err(Trouble::ForkInstead { why })
+}
+
 /// Refuses when another rollout counts on bytes behind the cut, or when that cannot be ruled out.
 fn counted_on(path: &Path, header: &Header, keep: u64, env: &Env) -> Result<(), Trouble> {
     let own = Rollout::of(path);
     let listing = chain::everywhere(path, env);
     if let Some((folder, e)) = listing.unread.first() {
-        return refuse(format!(
-            "`{}` cannot be read ({e}), so it is not known whether another rollout builds on this one; fork before the turn instead",
+        return fork_instead(format!(
+            "`{}` cannot be read ({e}), so it is not known whether another rollout builds on this one",
             folder.display()
         ));
     }
@@ -86,8 +91,8 @@ fn needs(path: &Path, ids: &[&str], keep: u64, other: &Path) -> Result<(), Troub
         // It went away since it was listed.
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
         Err(e) => {
-            return refuse(format!(
-                "`{}` cannot be read ({e}), so it is not known whether it builds on this rollout; fork before the turn instead",
+            return fork_instead(format!(
+                "`{}` cannot be read ({e}), so it is not known whether it builds on this rollout",
                 other.display()
             ));
         }
@@ -96,8 +101,8 @@ fn needs(path: &Path, ids: &[&str], keep: u64, other: &Path) -> Result<(), Troub
         return Ok(());
     };
     if reaches(&base, path, keep) {
-        return refuse(format!(
-            "`{}` builds on this rollout beyond the cut (history_base), so it would lose its beginning; fork before the turn instead",
+        return fork_instead(format!(
+            "`{}` builds on this rollout beyond the cut (history_base), so it would lose its beginning",
             other.display()
         ));
     }

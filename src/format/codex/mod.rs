@@ -17,6 +17,7 @@
 mod calls;
 mod chain;
 mod cut;
+mod fork;
 mod header;
 mod look;
 mod prompts;
@@ -79,12 +80,12 @@ impl Format for Codex {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
-        _env: &Env,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, turn, new, env)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

@@ -124,7 +124,7 @@ fn session_of(records: &[String]) -> (TempDir, Session) {
 
 fn refused(session: &Session, turn: u32) -> String {
     match Codex.cut(session, turn, &nowhere()) {
-        Err(Trouble::Refused { why }) => why,
+        Err(Trouble::Refused { why } | Trouble::ForkInstead { why }) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -885,7 +885,8 @@ fn a_rollout_that_others_build_on_is_not_cut() {
     for turn in 0..2 {
         refused(&parent, turn);
     }
-    assert!(refused(&read(&revert(REVERTED)), 0).contains("fork"));
+    let in_base = Codex.cut(&read(&revert(REVERTED)), 0, &nowhere());
+    assert!(matches!(in_base, Err(Trouble::ForkInstead { .. })));
     assert!(Codex.cut(&read(&revert(REVERTED)), 1, &nowhere()).is_ok());
     assert!(Codex.cut(&read(&revert(FORK)), 2, &nowhere()).is_ok());
 }
@@ -1182,7 +1183,13 @@ fn a_recorded_revert_and_fork_are_told_apart() {
     assert_eq!(parent.turns.len(), 5);
     for turn in 0..5 {
         let got = Codex.cut(&parent, turn, &env);
-        assert!(matches!(got, Err(Trouble::Refused { .. })), "{got:?}");
+        assert!(
+            matches!(
+                got,
+                Err(Trouble::Refused { .. } | Trouble::ForkInstead { .. })
+            ),
+            "{got:?}"
+        );
     }
     assert!(Codex.cut(thread, 2, &env).is_ok());
     assert!(Codex.cut(fork, 5, &env).is_ok());

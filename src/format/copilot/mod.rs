@@ -13,6 +13,7 @@
 //! `rewind-snapshots` of older versions beyond their events, and what VS Code writes in the same envelope.
 
 mod calls;
+mod fork;
 mod snapshots;
 mod turns;
 
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use super::json::Value;
 use super::record::{plain, text};
+use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, alive, time};
 use crate::env::Env;
 use crate::model::cut::FileChange;
@@ -118,12 +120,12 @@ impl Format for Copilot {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
-        _env: &Env,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, end_of(&self.cut(session, turn, env)?)?, turn, new)
     }
 
     fn live(&self, session: &Session, _env: &Env) -> Option<Alive> {

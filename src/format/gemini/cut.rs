@@ -18,13 +18,12 @@ pub(super) fn cut(session: &Session, turn: u32) -> Result<Vec<FileChange>, Troub
     };
     let head = super::super::Head::read(path).map_err(Trouble::io(path))?;
     if is_document(head.bytes()) {
-        return refuse(
-            "the session is one JSON document of an older Gemini CLI, which is only read; resume it once in \
-             the agent, which then writes a log of it",
+        return fork_instead(
+            "the session is one JSON document of an older Gemini CLI, which is only read",
         );
     }
     if target.span.file != FileNo(0) {
-        return refuse(
+        return fork_instead(
             "the turn stands in an earlier file of the session, not in the one that is resumed",
         );
     }
@@ -40,6 +39,10 @@ pub(super) fn cut(session: &Session, turn: u32) -> Result<Vec<FileChange>, Troub
 
 fn refuse<T>(why: impl Into<String>) -> Result<T, Trouble> {
     Err(Trouble::Refused { why: why.into() })
+}
+
+fn fork_instead<T>(why: impl Into<String>) -> Result<T, Trouble> {
+    Err(Trouble::ForkInstead { why: why.into() })
 }
 
 fn begins_a_line(session: &Session, keep: u64) -> Result<(), Trouble> {
@@ -74,7 +77,7 @@ fn no_other_file_takes_over(session: &Session, keep: u64) -> Result<(), Trouble>
     let stays = |other: &Fold| kept.resumable() && other.updated < kept.updated;
     match others.iter().find(|o| !stays(&o.fold)) {
         None => Ok(()),
-        Some(other) => refuse(format!(
+        Some(other) => fork_instead(format!(
             "the session also lies in `{}`, and Gemini would go on with that file instead of the cut one",
             other.path.display()
         )),

@@ -19,6 +19,7 @@
 mod calls;
 mod cut;
 mod fold;
+mod fork;
 mod live;
 mod place;
 mod prompt;
@@ -76,12 +77,12 @@ impl Format for Gemini {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
         _env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, turn, new)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

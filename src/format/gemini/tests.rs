@@ -97,7 +97,7 @@ fn kept(session: &Session, turn: u32) -> Vec<u8> {
 fn refused(session: &Session, turn: u32) -> bool {
     matches!(
         Gemini.cut(session, turn, &Env::bare()),
-        Err(Trouble::Refused { .. })
+        Err(Trouble::Refused { .. } | Trouble::ForkInstead { .. })
     )
 }
 

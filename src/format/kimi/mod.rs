@@ -14,12 +14,14 @@
 //! files are another format.
 
 mod calls;
+mod fork;
 mod turns;
 
 use std::path::{Path, PathBuf};
 
 use super::json::Value;
 use super::record::{plain, text};
+use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, alive};
 use crate::env::Env;
 use crate::model::cut::FileChange;
@@ -116,12 +118,12 @@ impl Format for Kimi {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
-        _env: &Env,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, end_of(&self.cut(session, turn, env)?)?, new)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

@@ -14,6 +14,7 @@
 //! `DeepSeek` Harness, which begin alike (`version` 0).
 
 mod calls;
+mod fork;
 mod tree;
 mod turns;
 
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use super::json::Value;
 use super::record::{plain, text};
+use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, alive, time};
 use crate::env::Env;
 use crate::model::cut::FileChange;
@@ -101,12 +103,12 @@ impl Format for Pi {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
-        _env: &Env,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, end_of(&self.cut(session, turn, env)?)?, new)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

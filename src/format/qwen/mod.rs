@@ -11,6 +11,7 @@
 //! Does not cover: Qwen's own file history (`~/.qwen/file-history`), which was in no recording.
 
 mod calls;
+mod fork;
 mod live;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 use super::json::Value;
+use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, time};
 use crate::env::Env;
 use crate::model::cut::FileChange;
@@ -90,12 +92,12 @@ impl Format for Qwen {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
-        _env: &Env,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
+        env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, end_of(&self.cut(session, turn, env)?)?, new)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

@@ -100,6 +100,7 @@ impl<'d> Made<'d> {
             file: &file,
             held: Vec::new(),
             from: None,
+            decoded: None,
         };
         for piece in body {
             pour.piece(piece)?;
@@ -172,6 +173,8 @@ struct Pour<'a> {
     held: Vec<u8>,
     /// The file that was copied from last, open.
     from: Option<(Arc<Path>, File)>,
+    /// The compressed file that was copied from last, open at this offset of what it decodes to.
+    decoded: Option<(Arc<Path>, Box<dyn io::Read>, u64)>,
 }
 
 impl Pour<'_> {
@@ -192,10 +195,8 @@ impl Pour<'_> {
 
     fn range(&mut self, path: &Arc<Path>, start: u64, end: u64) -> io::Result<()> {
         let len = end.saturating_sub(start);
-        let short = || io::Error::new(io::ErrorKind::UnexpectedEof, "the session file is shorter");
         if path.extension().is_some_and(|e| e == "zst") {
-            let copied = self.stream(&mut lines::open(path, start)?.take(len))?;
-            return if copied == len { Ok(()) } else { Err(short()) };
+            return self.decoded(path, start, len);
         }
         if self.from.as_ref().is_none_or(|(p, _)| p != path) {
             self.from = Some((Arc::clone(path), File::open(path)?));
@@ -216,6 +217,24 @@ impl Pour<'_> {
                 self.held.clear();
             }
         }
+        Ok(())
+    }
+
+    /// A range of a compressed file. Ranges come in order, so it is decoded once and not from its start for each.
+    fn decoded(&mut self, path: &Arc<Path>, start: u64, len: u64) -> io::Result<()> {
+        let mut open = match self.decoded.take() {
+            Some((p, open, at)) if p == *path && at <= start => {
+                let mut open = open;
+                io::copy(&mut open.by_ref().take(start - at), &mut io::sink())?;
+                open
+            }
+            _ => lines::open(path, start)?,
+        };
+        if self.stream(&mut open.by_ref().take(len))? != len {
+            let short = "the session file is shorter";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, short));
+        }
+        self.decoded = Some((Arc::clone(path), open, start + len));
         Ok(())
     }
 
