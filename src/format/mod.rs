@@ -209,10 +209,3 @@ pub fn of_agent(agent: &str, env: &Env) -> Option<&'static dyn Format> {
 pub fn time(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|t| t.to_utc())
 }
-
-/// A format whose sessions cannot be forked.
-fn no_fork(title: &str) -> Trouble {
-    Trouble::Refused {
-        why: format!("a session of {title} cannot be forked"),
-    }
-}

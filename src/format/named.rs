@@ -113,7 +113,8 @@ impl Named {
     #[must_use]
     pub fn of_file(path: &Path) -> Option<&'static Self> {
         let name = path.file_name()?.to_str()?;
-        let thread = name.starts_with("T-") && name.ends_with(".json");
+        let json = path.extension().is_some_and(|e| e == "json");
+        let thread = json && name.starts_with("T-");
         NAMED
             .iter()
             .find(|n| n.files.contains(&name) || (thread && n.agent == "amp"))

@@ -2,6 +2,7 @@
 //! found them all. `cargo bench --bench sessions`; the variables stand in `CONTRIBUTING.md`.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
+#![expect(clippy::format_push_string, reason = "a bench composes its input once")]
 #![expect(clippy::print_stdout, reason = "its figures are what a bench is for")]
 
 #[expect(dead_code, reason = "each bench uses a part of it")]
@@ -119,11 +120,11 @@ fn claude(id: &str, root: &str, at: &str, no: usize) -> String {
         "{{\"parentUuid\":null,{head},\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"look at part {no}\"}},\"uuid\":\"a0\"}}\n"
     );
     for n in 1..4 {
-        text += &format!(
+        text.push_str(&format!(
             "{{\"parentUuid\":\"a{}\",{head},\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}},\"type\":\"assistant\",\"uuid\":\"a{n}\"}}\n",
             n - 1,
             code(no)
-        );
+        ));
     }
     text
 }
@@ -132,15 +133,15 @@ fn codex(id: &str, root: &str, at: &str, no: usize) -> String {
     let mut text = format!(
         "{{\"timestamp\":\"{at}\",\"type\":\"session_meta\",\"payload\":{{\"id\":\"{id}\",\"timestamp\":\"{at}\",\"cwd\":\"{root}\",\"originator\":\"codex_cli_rs\",\"cli_version\":\"0.128.0\"}}}}\n"
     );
-    text += &format!(
+    text.push_str(&format!(
         "{{\"timestamp\":\"{at}\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"look at part {no}\"}}]}}}}\n\
          {{\"timestamp\":\"{at}\",\"type\":\"event_msg\",\"payload\":{{\"type\":\"user_message\",\"message\":\"look at part {no}\"}}}}\n"
-    );
+    ));
     for _ in 1..4 {
-        text += &format!(
+        text.push_str(&format!(
             "{{\"timestamp\":\"{at}\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{{\"type\":\"output_text\",\"text\":\"{}\"}}]}}}}\n",
             code(no)
-        );
+        ));
     }
     text
 }
@@ -151,11 +152,11 @@ fn pi(id: &str, root: &str, at: &str, no: usize) -> String {
          {{\"type\":\"message\",\"id\":\"m0\",\"parentId\":null,\"timestamp\":\"{at}\",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"text\",\"text\":\"look at part {no}\"}}]}}}}\n"
     );
     for n in 1..4 {
-        text += &format!(
+        text.push_str(&format!(
             "{{\"type\":\"message\",\"id\":\"m{n}\",\"parentId\":\"m{}\",\"timestamp\":\"{at}\",\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}}}}\n",
             n - 1,
             code(no)
-        );
+        ));
     }
     text
 }
@@ -170,12 +171,12 @@ fn copilot(id: &str, root: &str, at: &str, no: usize) -> String {
         event(0)
     );
     for n in 2..5 {
-        text += &format!(
+        text.push_str(&format!(
             "{{\"type\":\"assistant.message\",\"data\":{{\"content\":\"{}\"}},\"id\":\"{}\",\"timestamp\":\"{at}\",\"parentId\":\"{}\"}}\n",
             code(no),
             event(n),
             event(n - 1)
-        );
+        ));
     }
     text
 }

@@ -50,9 +50,10 @@ pub(super) fn fork(
         if no < first {
             break;
         }
-        let end = match no == first {
-            true => target.span.start,
-            false => link.end.unwrap_or_default(),
+        let end = if no == first {
+            target.span.start
+        } else {
+            link.end.unwrap_or_default()
         };
         body.extend(copy.records(&link.path, end)?);
     }
@@ -105,7 +106,7 @@ impl Copy<'_> {
         let Some(own) = own else {
             return refuse("the rollout has no header");
         };
-        let end = self.header_end(&own.path)?;
+        let end = header_end(&own.path)?;
         let (mut done, mut current) = (false, false);
         let body = pieces(&own.path, (0, end), &mut |record, swaps| {
             if done || Header::of(record).is_none() {
@@ -126,18 +127,6 @@ impl Copy<'_> {
         refuse("the rollout is one of 2025, which Codex of today does not resume")
     }
 
-    /// Offset behind the line of the header.
-    fn header_end(&self, path: &Path) -> Result<u64, Trouble> {
-        let mut line = HeaderLine::default();
-        let span = super::super::lines::whole(crate::model::session::FileNo(0));
-        super::super::lines::scan(path, span, &mut line, &mut Warnings::default())
-            .map_err(Trouble::io(path))?;
-        match line.end {
-            Some(end) => Ok(end),
-            None => refuse("the rollout has no header"),
-        }
-    }
-
     /// Where it comes from is told; what it would build on is not there any more.
     fn lineage(&self, payload: &Value<'_>, swaps: &mut Swaps) {
         for member in ["history_base", "forked_from_ordinal_exclusive"] {
@@ -146,15 +135,12 @@ impl Copy<'_> {
             }
         }
         let from = token(&self.session.id);
-        match payload.member("forked_from_id") {
-            Some(value) => swaps.put(&value, &from),
-            None => {
-                let mut text = b"\"forked_from_id\":".to_vec();
-                text.extend_from_slice(&from);
-                text.push(b',');
-                swaps.insert(payload.start + 1, &text);
-            }
+        if let Some(value) = payload.member("forked_from_id") {
+            swaps.put(&value, &from);
+            return;
         }
+        let text = [&b"\"forked_from_id\":"[..], &from, b","].concat();
+        swaps.insert(payload.start + 1, &text);
     }
 
     /// The records of one file up to an offset, without its header.
@@ -189,6 +175,18 @@ impl Copy<'_> {
                 swaps.put(&value, &self.new);
             }
         }
+    }
+}
+
+/// Offset behind the line of the header.
+fn header_end(path: &Path) -> Result<u64, Trouble> {
+    let mut line = HeaderLine::default();
+    let span = super::super::lines::whole(crate::model::session::FileNo(0));
+    super::super::lines::scan(path, span, &mut line, &mut Warnings::default())
+        .map_err(Trouble::io(path))?;
+    match line.end {
+        Some(end) => Ok(end),
+        None => refuse("the rollout has no header"),
     }
 }
 

@@ -22,14 +22,16 @@ pub(super) fn fork(
     // A session of an older version is a single file among the folders.
     let flat = path.file_name().is_none_or(|n| n != "events.jsonl");
     let old = path.parent().unwrap_or(Path::new(""));
-    let to = match flat {
-        true => old.join(&id),
-        false => old.with_file_name(&id),
+    let to = if flat {
+        old.join(&id)
+    } else {
+        old.with_file_name(&id)
     };
     let mut files = Vec::new();
-    let workspace = match flat {
-        true => None,
-        false => side_file(&old.join("workspace.yaml"))?,
+    let workspace = if flat {
+        None
+    } else {
+        side_file(&old.join("workspace.yaml"))?
     };
     files.push(NewFile {
         path: to.join("workspace.yaml"),

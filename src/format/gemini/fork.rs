@@ -43,7 +43,7 @@ pub(super) fn fork(session: &Session, turn: u32, new: &NewSession) -> Result<For
 
 fn log(path: &Path, end: u64, id: &str) -> Result<Vec<Piece>, Trouble> {
     let new = token(id);
-    let mut swap = |of: &Value<'_>, swaps: &mut Swaps| {
+    let swap = |of: &Value<'_>, swaps: &mut Swaps| {
         if let Some(old) = of.get("sessionId").filter(Value::is_string) {
             swaps.put(&old, &new);
         }
@@ -68,13 +68,11 @@ fn document(path: &Path, until: &str, id: &str) -> Result<Vec<Piece>, Trouble> {
         });
     };
     let mut out = Vec::new();
-    let mut header = serde_json::json!({"sessionId": id});
-    for name in ["projectHash", "startTime", "lastUpdated"] {
-        if let Some(value) = text(&whole, name) {
-            header[name] = value.into();
-        }
-    }
-    header["kind"] = "main".into();
+    let told = |name| text(&whole, name);
+    let header = serde_json::json!({
+        "sessionId": id, "projectHash": told("projectHash"), "startTime": told("startTime"),
+        "lastUpdated": told("lastUpdated"), "kind": "main",
+    });
     out.extend_from_slice(header.to_string().as_bytes());
     out.push(b'\n');
     for message in whole.get("messages").iter().flat_map(Value::items) {
@@ -111,7 +109,7 @@ fn sub_agents(
     let began = |path: &Path| Head::read(path).ok().and_then(|h| place::card(&h).at);
     place::sub_agents(session.path(), &session.id)
         .into_iter()
-        .filter(|p| !began(p).zip(until).is_some_and(|(b, u)| b >= u))
+        .filter(|p| began(p).zip(until).is_none_or(|(b, u)| b < u))
         .filter_map(|p| {
             Some(NewFile {
                 path: own.with_file_name(id).join(p.file_name()?),

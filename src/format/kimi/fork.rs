@@ -21,7 +21,7 @@ pub(super) fn fork(session: &Session, keep: u64, new: &NewSession) -> Result<For
     let state = side_file(&folder.join("state.json"))?
         .and_then(|old| {
             document(&old, |state, swaps| {
-                renamed(state, swaps, (session, &to), new)
+                renamed(state, swaps, (session, &to), new);
             })
         })
         .ok_or_else(|| refused("the session's `state.json` is missing or no JSON object"))?;
@@ -67,22 +67,21 @@ fn renamed(
             swaps.put(&home, &token(&home_now.to_string_lossy()));
         }
     }
-    let mut added = String::new();
+    let mut added = Vec::new();
     if state.member("forkedFrom").is_none() {
-        let from = serde_json::Value::from(session.id.as_str());
-        added += &format!("\"forkedFrom\":{from},");
+        added.extend([&b"\"forkedFrom\":"[..], &token(&session.id), b","].concat());
     }
     if let Some(name) = &new.name {
         match state.member("title") {
             Some(old) => swaps.put(&old, &token(name)),
-            None => added += &format!("\"title\":{},", serde_json::Value::from(name.as_str())),
+            None => added.extend([&b"\"title\":"[..], &token(name), b","].concat()),
         }
         match state.member("isCustomTitle") {
             Some(old) => swaps.put(&old, &b"true"[..].into()),
-            None => added += "\"isCustomTitle\":true,",
+            None => added.extend(b"\"isCustomTitle\":true,"),
         }
     }
-    swaps.insert(1, added.as_bytes());
+    swaps.insert(1, &added);
 }
 
 /// The copies of files, which lie beside the wire file; a name there is made of the content, so all may go along.

@@ -85,8 +85,8 @@ pub(super) fn cut(
 }
 
 fn refused(why: &str) -> Trouble {
-    Trouble::Refused {
-        why: format!("{why}; fork the session instead"),
+    Trouble::ForkInstead {
+        why: why.to_owned(),
     }
 }
 

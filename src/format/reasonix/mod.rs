@@ -12,6 +12,7 @@
 
 mod calls;
 mod cut;
+mod fork;
 mod live;
 mod load;
 mod log;
@@ -120,12 +121,12 @@ impl Format for Reasonix {
 
     fn fork(
         &self,
-        _session: &Session,
-        _turn: u32,
-        _new: &NewSession,
+        session: &Session,
+        turn: u32,
+        new: &NewSession,
         _env: &Env,
     ) -> Result<Fork, Trouble> {
-        Err(super::no_fork(self.title()))
+        fork::fork(session, turn, new)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

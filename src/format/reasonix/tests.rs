@@ -82,7 +82,10 @@ fn cut(session: &Session, turn: u32) -> Result<Vec<FileChange>, Trouble> {
 }
 
 fn is_refused(result: &Result<Vec<FileChange>, Trouble>) -> bool {
-    matches!(result, Err(Trouble::Refused { .. }))
+    matches!(
+        result,
+        Err(Trouble::Refused { .. } | Trouble::ForkInstead { .. })
+    )
 }
 
 // Turns.

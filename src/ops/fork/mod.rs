@@ -119,9 +119,9 @@ fn all(plan: &Plan, read: &Read, made: &mut Made<'_>, env: &Env) -> Result<Sessi
     let Some((own, before)) = plan.fork.files.split_last() else {
         return Err(Error::new(Kind::Internal, "a fork without a file"));
     };
-    let mode = write::mode_of(read.session.path())?;
+    let bits = write::mode_of(read.session.path())?;
     for file in before {
-        made.file(file, mode)?;
+        made.file(file, bits)?;
     }
     carry::all(
         &plan.checkpoints,
@@ -129,7 +129,7 @@ fn all(plan: &Plan, read: &Read, made: &mut Made<'_>, env: &Env) -> Result<Sessi
         (&own.path, &plan.fork.id),
         made,
     )?;
-    made.session(own, mode)?;
+    made.session(own, bits)?;
     let session = again(plan, read, env)?;
     Ok(session)
 }
