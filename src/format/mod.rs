@@ -6,13 +6,22 @@
 //! [`Format::calls`] parses the edits inside the turns that are asked for, and names contents instead of copying them.
 
 mod alive;
+pub mod antigravity;
+mod chat;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
+pub mod cursor;
+pub mod droid;
+pub mod dsh;
 pub mod gemini;
+pub mod generic;
+pub mod gptme;
+pub mod grok;
 mod head;
 pub mod json;
 pub mod kimi;
+pub mod kiro;
 pub mod lines;
 pub mod named;
 pub mod patch;
@@ -21,6 +30,7 @@ pub mod qwen;
 pub mod reasonix;
 mod record;
 mod splice;
+pub mod vibe;
 
 use std::path::{Path, PathBuf};
 
@@ -38,12 +48,25 @@ use crate::model::session::Session;
 pub const ALL: &[&dyn Format] = &[
     &codex::Codex,
     &copilot::Copilot,
+    &copilot::VsCode,
+    &dsh::Dsh,
     &pi::Pi,
+    &droid::Droid,
     &gemini::Gemini,
     &kimi::Kimi,
+    &kiro::Kiro,
+    &antigravity::Antigravity,
     &qwen::Qwen,
+    &claude::IFLOW,
+    &claude::QODER,
+    &claude::OPENCLAUDE,
     &claude::Claude,
+    &cursor::Cursor,
+    &vibe::Vibe,
+    &grok::Grok,
     &reasonix::Reasonix,
+    &gptme::Gptme,
+    &generic::Generic,
 ];
 
 /// What is known of a session from the head of its file alone.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use super::json::Value;
 use crate::model::edit::{Change, Content, Fidelity, Payload, State};
@@ -127,4 +128,12 @@ pub(super) fn unhex(hex: &str) -> Option<Vec<u8>> {
 pub(super) fn plain(id: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !id.is_empty() && id.len() <= 128 && !id.starts_with('-') && id.bytes().all(fits)
+}
+
+/// What is in a folder. One that is missing or cannot be read has no sessions to offer; `doctor` is the place to say so.
+pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(found) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    found.filter_map(|e| e.ok().map(|e| e.path())).collect()
 }

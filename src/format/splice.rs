@@ -32,6 +32,17 @@ impl Swaps {
         }
     }
 
+    /// Gives an object a member of this value: in the place of the old one, else as its first.
+    pub(super) fn set(&mut self, of: &Value<'_>, name: &str, token: &Arc<[u8]>) {
+        match of.member(name) {
+            Some(old) => self.put(&old, token),
+            None => self.insert(
+                of.start + 1,
+                &[format!("\"{name}\":").as_bytes(), token, b","].concat(),
+            ),
+        }
+    }
+
     /// Puts text at an offset of the record.
     pub(super) fn insert(&mut self, at: usize, text: &[u8]) {
         self.found.push((at, at, text.into()));
@@ -59,6 +70,8 @@ pub(super) fn document(bytes: &[u8], find: impl FnOnce(&Value<'_>, &mut Swaps)) 
         done = e;
     }
     out.extend_from_slice(record.get(done..)?);
+    // What is not JSON any more, an object without members say, is better not written.
+    serde_json::from_slice::<serde::de::IgnoredAny>(&out).ok()?;
     Some(out)
 }
 

@@ -80,8 +80,8 @@ fn a_fork_holds_the_turns_before_and_the_old_session_is_untouched() {
         fs::metadata(&old).unwrap().mtime_nsec(),
     );
     assert_eq!(before, after);
-    let mode = |p: &Path| fs::metadata(p).unwrap().mode();
-    assert_eq!(mode(&new), mode(&old));
+    let bits = |p: &Path| fs::metadata(p).unwrap().mode();
+    assert_eq!(bits(&new), bits(&old));
 }
 
 #[test]

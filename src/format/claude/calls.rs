@@ -9,9 +9,10 @@ use chrono::{DateTime, Utc};
 
 use super::super::json::{Field, Fields, Scan, Stop, Value};
 use super::super::lines::{self, Visit, Wants};
+use super::super::record::entries;
 use super::super::{Trouble, time};
 use super::history::History;
-use super::place::{self, entries, text};
+use super::place::{self, text};
 use super::tool::{Pending, edit_of};
 use crate::env::Env;
 use crate::model::edit::{Calls, Edit, Gap, GapKind};

@@ -16,11 +16,14 @@ mod calls;
 mod cut;
 mod fork;
 mod history;
+mod kin;
 mod place;
 mod tool;
 mod turns;
 
 use std::path::{Path, PathBuf};
+
+pub use kin::{IFLOW, Kin, OPENCLAUDE, QODER};
 
 use super::json::Value;
 use super::{Alive, Card, Format, Head, Trouble};

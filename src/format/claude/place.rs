@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::json::Value;
+use super::super::record::entries;
 use super::super::{Alive, Card, Head, alive, time};
 use super::turns;
 use crate::env::Env;
@@ -24,12 +25,15 @@ pub(super) fn config_of(session: &Session, env: &Env) -> Option<PathBuf> {
 
 /// Session files that may belong to the workspace, or all of them.
 pub(super) fn sessions(env: &Env, workspace: Option<&Path>) -> Vec<PathBuf> {
-    let Some(projects) = config(env).map(|c| c.join("projects")) else {
-        return Vec::new();
-    };
+    let projects = config(env).map(|c| c.join("projects"));
+    projects.map_or_else(Vec::new, |p| sessions_in(env, &p, workspace))
+}
+
+/// The same below another folder of projects.
+pub(super) fn sessions_in(env: &Env, projects: &Path, workspace: Option<&Path>) -> Vec<PathBuf> {
     let folders = match workspace {
-        Some(w) => folders_for(env, &projects, w),
-        None => entries(&projects),
+        Some(w) => folders_for(env, projects, w),
+        None => entries(projects),
     };
     let mut out: Vec<PathBuf> = folders
         .iter()
@@ -47,14 +51,6 @@ fn is_session_name(path: &Path) -> bool {
             .file_name()
             .and_then(|n| n.to_str())
             .is_some_and(|n| !n.starts_with("agent-"))
-}
-
-/// A folder that is missing or cannot be read has no sessions to offer; `doctor` is the place to say so.
-pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(found) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    found.filter_map(|e| e.ok().map(|e| e.path())).collect()
 }
 
 /// The folders whose name can stand for the workspace. The name loses information, so the records decide.

@@ -272,7 +272,7 @@ fn other_formats_are_not_taken_for_this_one() {
         .map(Format::agent)
     };
     assert_eq!(is(b"{\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"parts\":[]}}"), Some("qwen"));
-    assert_eq!(is(b"{\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"session-1\",\"type\":\"user\",\"message\":{}}"), None);
+    assert_eq!(is(b"{\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"session-1\",\"type\":\"user\",\"message\":{}}"), Some("iflow"));
     assert_eq!(is(b"{\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"a\",\"type\":\"user\",\"message\":{}}"), Some("claude"));
     assert_eq!(
         is(b"{\"display\":\"x\",\"timestamp\":1,\"project\":\"/w\",\"sessionId\":\"a\"}"),

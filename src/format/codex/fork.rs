@@ -134,13 +134,7 @@ impl Copy<'_> {
                 swaps.put(&value, &b"null"[..].into());
             }
         }
-        let from = token(&self.session.id);
-        if let Some(value) = payload.member("forked_from_id") {
-            swaps.put(&value, &from);
-            return;
-        }
-        let text = [&b"\"forked_from_id\":"[..], &from, b","].concat();
-        swaps.insert(payload.start + 1, &text);
+        swaps.set(payload, "forked_from_id", &token(&self.session.id));
     }
 
     /// The records of one file up to an offset, without its header.

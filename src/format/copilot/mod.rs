@@ -16,8 +16,11 @@ mod calls;
 mod fork;
 mod snapshots;
 mod turns;
+mod vscode;
 
 use std::path::{Path, PathBuf};
+
+pub use vscode::VsCode;
 
 use super::json::Value;
 use super::record::{plain, text};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::Trouble;
 use super::super::json::Value;
+use super::super::record::entries;
 use super::super::splice::{Swaps, document, pieces, side_file, token};
-use super::entries;
 use crate::model::fork::{Fork, NewFile, NewSession, Piece, Row};
 use crate::model::session::Session;
 
@@ -67,21 +67,11 @@ fn renamed(
             swaps.put(&home, &token(&home_now.to_string_lossy()));
         }
     }
-    let mut added = Vec::new();
-    if state.member("forkedFrom").is_none() {
-        added.extend([&b"\"forkedFrom\":"[..], &token(&session.id), b","].concat());
-    }
+    swaps.set(state, "forkedFrom", &token(&session.id));
     if let Some(name) = &new.name {
-        match state.member("title") {
-            Some(old) => swaps.put(&old, &token(name)),
-            None => added.extend([&b"\"title\":"[..], &token(name), b","].concat()),
-        }
-        match state.member("isCustomTitle") {
-            Some(old) => swaps.put(&old, &b"true"[..].into()),
-            None => added.extend(b"\"isCustomTitle\":true,"),
-        }
+        swaps.set(state, "title", &token(name));
+        swaps.set(state, "isCustomTitle", &b"true"[..].into());
     }
-    swaps.insert(1, &added);
 }
 
 /// The copies of files, which lie beside the wire file; a name there is made of the content, so all may go along.

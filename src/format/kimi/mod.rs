@@ -20,7 +20,7 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 use super::json::Value;
-use super::record::{plain, text};
+use super::record::{entries, plain, text};
 use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, alive};
 use crate::env::Env;
@@ -133,14 +133,6 @@ impl Format for Kimi {
     fn resume(&self, session: &Session) -> Option<String> {
         plain(&session.id).then(|| format!("kimi -S {}", session.id))
     }
-}
-
-/// A folder that is missing or cannot be read has no sessions to offer.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(found) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    found.filter_map(|e| e.ok().map(|e| e.path())).collect()
 }
 
 /// The kind of a record and, in a loop event, of the event inside.

@@ -21,7 +21,7 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 use super::json::Value;
-use super::record::{plain, text};
+use super::record::{entries, plain, text};
 use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, alive, time};
 use crate::env::Env;
@@ -166,14 +166,6 @@ fn folder_name(workspace: &Path) -> String {
 fn is_session_name(path: &Path) -> bool {
     let inner = path.file_stem().map(Path::new).and_then(Path::extension);
     path.extension().is_some_and(|e| e == "jsonl") && inner.is_none_or(|i| i != "trajectory")
-}
-
-/// A folder that is missing or cannot be read has no sessions to offer.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(found) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    found.filter_map(|e| e.ok().map(|e| e.path())).collect()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 use super::json::Value;
+use super::record::entries;
 use super::splice::end_of;
 use super::{Alive, Card, Format, Head, Trouble, time};
 use crate::env::Env;
@@ -146,14 +147,6 @@ fn encoded(workspace: &Path) -> String {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect()
-}
-
-/// A folder that is missing or cannot be read has no sessions to offer; `doctor` is the place to say so.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(found) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    found.filter_map(|e| e.ok().map(|e| e.path())).collect()
 }
 
 /// A member as text.

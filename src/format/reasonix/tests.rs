@@ -456,7 +456,7 @@ fn is(path: &Path) -> bool {
 
 #[test]
 fn plain_roles_and_contents_are_of_nobody_unless_sidecars_say_so() {
-    assert!(!is(&fixture("generic.jsonl")));
+    assert!(!is(&fixture("../generic/plain.jsonl")));
     for yes in [
         "stream/s.jsonl",
         "log/s.jsonl",
@@ -469,7 +469,7 @@ fn plain_roles_and_contents_are_of_nobody_unless_sidecars_say_so() {
     assert!(is(&fixture("plain").join(PLAIN)));
     assert!(!is(&fixture("foreign/s.events.jsonl")));
     let dir = tempfile::tempdir().unwrap();
-    let text = std::fs::read_to_string(fixture("generic.jsonl")).unwrap();
+    let text = std::fs::read_to_string(fixture("../generic/plain.jsonl")).unwrap();
     let path = write(dir.path(), "g.jsonl", &text);
     assert!(!is(&path));
     std::fs::create_dir(dir.path().join("g.ckpt")).unwrap();
