@@ -21,6 +21,7 @@ pub mod grok;
 mod head;
 pub mod json;
 pub mod kimi;
+pub mod kimi_cli;
 pub mod kiro;
 pub mod lines;
 pub mod named;
@@ -54,6 +55,7 @@ pub const ALL: &[&dyn Format] = &[
     &droid::Droid,
     &gemini::Gemini,
     &kimi::Kimi,
+    &kimi_cli::KimiCli,
     &kiro::Kiro,
     &antigravity::Antigravity,
     &qwen::Qwen,

@@ -74,6 +74,8 @@ pub(super) fn asked(tool: Tool, input: &Value<'_>, place: Place) -> Vec<Edit> {
     let mut edit = opaque(PathBuf::from(path));
     match tool {
         Tool::Replace => edit.change = replace(input, place),
+        // Some write at the end of the file when they are told to.
+        Tool::Write if input.get("mode").is_some_and(|m| m.is_str("append")) => {}
         Tool::Write => {
             let content = first(input, &CONTENT).and_then(|(name, _)| place.written(input, name));
             edit.before = State::Unknown(Reason::MaybeOverwritten);
