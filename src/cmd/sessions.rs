@@ -6,10 +6,11 @@ use super::{Context, Outcome, words};
 use crate::cli;
 use crate::error::{Error, Kind, Result};
 use crate::format;
+use crate::format::described::{self, Fault};
 use crate::format::named::{self, Named};
 use crate::ops::discover::{self, Found};
 use crate::ops::overview::{self, Overview};
-use crate::ui::json::{self, NamedOut, PathOut, SessionOut, SessionRow};
+use crate::ui::json::{self, FaultOut, NamedOut, PathOut, SessionOut, SessionRow};
 use crate::ui::text::{Cell, Column, Table, count, size};
 use crate::ui::{Paint, age, path_text};
 
@@ -40,7 +41,9 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
             schema: "rewind.sessions/1",
             sessions: all.iter().map(row).collect(),
             unsupported: named.iter().map(named_out).collect(),
+            faults: described::faults(ctx.env).iter().map(fault_out).collect(),
         };
+        tell_faults(ctx);
         ctx.print_json(&sessions)?;
         return Ok(Outcome::Done);
     }
@@ -58,7 +61,16 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Sessions) -> Result<Outcome> {
     if args.all || all.is_empty() {
         tell_named(ctx, &named);
     }
+    tell_faults(ctx);
     Ok(Outcome::Done)
+}
+
+/// A description with a mistake in it hides an agent's sessions, so it is said every time.
+fn tell_faults(ctx: &mut Context<'_>) {
+    for Fault { path, why } in described::faults(ctx.env) {
+        let path = path_text(path);
+        ctx.ui.warn(&format!("`{path}` is left out: {why}"));
+    }
 }
 
 /// # Errors
@@ -69,6 +81,14 @@ fn known(ctx: &Context<'_>, agent: Option<&str>) -> Result<()> {
     };
     if let Some(named) = Named::of_agent(name) {
         return Err(Error::new(Kind::Unsupported, named.sentence()).hint(named.instead));
+    }
+    let mut faults = described::faults(ctx.env).iter();
+    if let Some(fault) = faults.find(|f| f.path.file_stem().is_some_and(|s| s == name)) {
+        return Err(
+            Error::new(Kind::Usage, format!("`{name}` is not described well"))
+                .path(&fault.path, fault.why.clone())
+                .hint("`man rewind-formats` tells what a description says"),
+        );
     }
     let known: Vec<_> = format::all(ctx.env).iter().map(|f| f.agent()).collect();
     Err(
@@ -196,5 +216,12 @@ fn named_out((n, path): &(&'static Named, PathBuf)) -> NamedOut {
         path: PathOut::new(path),
         why: n.why,
         instead: n.instead,
+    }
+}
+
+fn fault_out(f: &Fault) -> FaultOut {
+    FaultOut {
+        path: PathOut::new(&f.path),
+        why: f.why.clone(),
     }
 }

@@ -3,6 +3,7 @@
 //! duplicate keys, any depth). Of duplicate keys the first one counts. It is no validator: what it skips it does not
 //! judge.
 
+mod pointer;
 mod string;
 
 use std::borrow::Cow;

@@ -12,6 +12,7 @@ pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
+pub mod described;
 pub mod droid;
 pub mod dsh;
 pub mod gemini;
@@ -213,20 +214,20 @@ pub trait Format: Sync {
 
 /// Every format that this user has, in the order in which they are asked.
 #[must_use]
-pub fn all(_env: &Env) -> Vec<&'static dyn Format> {
-    ALL.to_vec()
+pub fn all(env: &Env) -> &'static [&'static dyn Format] {
+    described::order(env)
 }
 
 /// Tells which format a file is of, by its content.
 #[must_use]
 pub fn detect(head: &Head, env: &Env) -> Option<&'static dyn Format> {
-    all(env).into_iter().find(|f| f.is(head))
+    all(env).iter().copied().find(|f| f.is(head))
 }
 
 /// The format of that agent.
 #[must_use]
 pub fn of_agent(agent: &str, env: &Env) -> Option<&'static dyn Format> {
-    all(env).into_iter().find(|f| f.agent() == agent)
+    all(env).iter().copied().find(|f| f.agent() == agent)
 }
 
 /// Reads an RFC 3339 time.

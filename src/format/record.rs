@@ -9,9 +9,9 @@ use super::json::Value;
 use crate::model::edit::{Change, Content, Fidelity, Payload, State};
 use crate::model::session::{FileNo, Span, Turn};
 
-/// The text of a member.
+/// The text of a member, or of what a pointer leads to.
 pub(super) fn text(of: &Value<'_>, name: &str) -> Option<String> {
-    of.get(name)?.text().map(Cow::into_owned)
+    of.find(name)?.text().map(Cow::into_owned)
 }
 
 /// Gives each turn a key of its own: a record that a damaged file holds twice has the same id in both.
@@ -37,7 +37,7 @@ pub(super) enum Place {
 impl Place {
     /// A string member as a content.
     pub(super) fn content(self, of: &Value<'_>, name: &str, fidelity: Fidelity) -> Option<Content> {
-        let value = of.get(name).filter(Value::is_string)?;
+        let value = of.find(name).filter(Value::is_string)?;
         let payload = match self {
             Self::At(file, at) => Payload::Token(Span {
                 file,
@@ -93,7 +93,7 @@ pub(super) enum Occurs {
 }
 
 fn one_line(of: &Value<'_>, name: &str) -> bool {
-    of.get(name)
+    of.find(name)
         .and_then(|v| v.bytes())
         .is_some_and(|b| memchr::memchr2(b'\n', b'\r', &b).is_none())
 }

@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use super::apply::each;
 use crate::env::Env;
 use crate::error::{Error, Kind};
+use crate::format::described;
 use crate::format::named::Named;
 use crate::format::{self, Card, Format, Head};
 
@@ -90,7 +91,8 @@ fn formats<'a>(
     agent: Option<&'a str>,
 ) -> impl Iterator<Item = &'static dyn Format> + use<'a> {
     format::all(env)
-        .into_iter()
+        .iter()
+        .copied()
         .filter(move |f| agent.is_none_or(|a| f.agent() == a))
 }
 
@@ -219,12 +221,17 @@ pub fn at(path: &Path, env: &Env) -> Result<Found, Error> {
             .hint(named.instead));
     }
     let head = Head::read(path).map_err(io)?;
-    Err(Error::new(
+    let mut error = Error::new(
         Kind::Unsupported,
         format!("`{}` is no session file of a known agent", path.display()),
     )
-    .path(path, seen(&head))
-    .hint("`rewind sessions --all` lists the session files that were found"))
+    .path(path, seen(&head));
+    for fault in described::faults(env) {
+        error = error.path(&fault.path, format!("is left out: {}", fault.why));
+    }
+    Err(error
+        .hint("`rewind sessions --all` lists the session files that were found")
+        .hint("`man rewind-formats` tells how to describe an agent"))
 }
 
 /// What was seen in a file of no known format.

@@ -94,6 +94,18 @@ pub struct Sessions {
     pub sessions: Vec<SessionRow>,
     /// Agents of which a trace was found and whose sessions are not read.
     pub unsupported: Vec<NamedOut>,
+    /// Descriptions of agents that cannot be used.
+    pub faults: Vec<FaultOut>,
+}
+
+/// A description of an agent that cannot be used.
+#[derive(Debug, Clone, Serialize)]
+pub struct FaultOut {
+    /// The file.
+    #[serde(flatten)]
+    pub path: PathOut,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// One file of a turn.

@@ -62,10 +62,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a file is told to be, by somebody who has described no agents.
+/// What a file is told to be, by somebody who has described an agent of his own.
 fn told(file: &Path) -> Option<&'static dyn Format> {
     let env = Env {
-        config: None,
+        config: Some(fixtures().join("described/config")),
         ..Env::of_process().unwrap()
     };
     format::detect(&Head::read(file).unwrap(), &env)
@@ -75,7 +75,7 @@ fn told(file: &Path) -> Option<&'static dyn Format> {
 fn specs() -> Vec<(PathBuf, PathBuf)> {
     let mut out = Vec::new();
     let agents = format::ALL.iter().map(|f| f.agent());
-    for set in agents.chain(["demo/home"]) {
+    for set in agents.chain(["demo/home", "described/home"]) {
         let set = fixtures().join(set);
         let known = |file: &PathBuf| told(file).is_some();
         let files = files(&set).into_iter().filter(known);
@@ -98,6 +98,7 @@ impl Case {
             home: Some(world.home()),
             cwd: world.workspace(),
             vars: BTreeMap::new(),
+            config: Some(fixtures().join("described/config")),
             ..Env::of_process().unwrap()
         };
         Self {
@@ -174,12 +175,16 @@ fn sound(session: &Session, what: &str) {
 #[test]
 fn each_format_has_fixtures_and_they_are_told_to_be_its() {
     let seen: BTreeSet<&str> = cases().map(|c| c.format.agent()).collect();
-    let all: BTreeSet<&str> = format::ALL.iter().map(|f| f.agent()).collect();
-    assert_eq!(seen, all);
+    let known = format::ALL.iter().map(|f| f.agent());
+    assert_eq!(seen, known.chain(["acme"]).collect());
     // Signatures collide, so the order of the formats is part of the answer.
     for (set, file) in specs() {
         let folder = set.file_name().unwrap().to_str().unwrap();
-        let agent = if folder == "home" { "claude" } else { folder };
+        let agent = match set.strip_prefix(fixtures()).unwrap().to_str() {
+            Some("demo/home") => "claude",
+            Some("described/home") => "acme",
+            _ => folder,
+        };
         let told = told(&file).unwrap();
         assert_eq!(told.agent(), agent, "{}", file.display());
     }
@@ -338,7 +343,10 @@ fn a_session_that_is_cut_before_a_turn_has_the_turns_before_it() {
     }
     // A format that refuses every cut would pass without having shown anything.
     let shown = |f: &&dyn Format| f.access() != Access::InPlace || done.contains_key(f.agent());
-    assert!(format::ALL.iter().all(shown), "{done:?}");
+    assert!(
+        format::ALL.iter().all(shown) && done.contains_key("acme"),
+        "{done:?}"
+    );
 }
 
 /// What an edit is, without the places of its contents, which are others in another file.
@@ -397,7 +405,10 @@ fn a_fork_has_the_turns_before_and_what_they_did_and_changes_nothing_that_was_th
         }
     }
     let shown = |f: &&dyn Format| f.access() == Access::ReadOnly || done.contains_key(f.agent());
-    assert!(format::ALL.iter().all(shown), "{done:?}");
+    assert!(
+        format::ALL.iter().all(shown) && done.contains_key("acme"),
+        "{done:?}"
+    );
 }
 
 #[test]

@@ -86,6 +86,9 @@ fn everything(env: &mut TestEnv) {
     env.write("differs", "two\nby hand\n");
     env.write("back", "one\n");
     env.write(".aider.chat.history.md", "#### hello\n");
+    let described = env.home().join(".config/rewind/agents/odd.toml");
+    fs::create_dir_all(described.parent().unwrap()).unwrap();
+    fs::write(described, "title = 1\n").unwrap();
     let mut session = fs::read(&path).unwrap();
     session.extend_from_slice(b"{\"type\":\"us");
     fs::write(path, session).unwrap();
@@ -121,6 +124,10 @@ fn each_object_has_these_members() {
     let objects = objects();
     let of = |schema: &str| lines(&shape(&objects[schema]));
     assert_snapshot!(of("rewind.sessions/1"), @"
+    faults: array
+    faults[]: object
+    faults[].path: string
+    faults[].why: string
     schema: string
     sessions: array
     sessions[]: object

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed; clippy allows it only inside `#[test]` functions"
 )]
 
+mod agents;
 mod bugs;
 mod bugs_bytes;
 mod bugs_durable;
@@ -19,6 +20,8 @@ mod conflicts;
 mod contract;
 mod corpus;
 mod crash;
+mod described;
+mod detection;
 mod env;
 mod exit_codes;
 mod fault;

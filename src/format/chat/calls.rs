@@ -93,9 +93,9 @@ impl Reader<'_> {
             Input::Value(v) => (Some(*v), Place::At(FileNo(0), now.at)),
             Input::Text(t) => (Value::of(t), Place::Inside),
         };
-        let turn = now.turn;
+        let (turn, names) = (now.turn, self.dialect.names());
         if matches!(tool, Tool::Shell | Tool::Other) {
-            let command = value.as_ref().and_then(tools::command);
+            let command = value.as_ref().and_then(|v| tools::command(v, names));
             let kind = if tool == Tool::Shell {
                 GapKind::Shell
             } else {
@@ -111,7 +111,7 @@ impl Reader<'_> {
             _ => Vec::new(),
         };
         let mut edits = match &value {
-            Some(value) => tools::asked(tool, value, place),
+            Some(value) => tools::asked(tool, value, names, place),
             None => patch,
         };
         if edits.is_empty() {

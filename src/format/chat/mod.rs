@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 
 pub(super) use blocks::{has_result, in_blocks, in_list};
 pub(super) use calls::{calls, not_understood};
-pub(super) use tools::Tool;
+pub(super) use tools::{COMMON, Names, Tool};
 
 use super::json::{Scan, Value};
 use super::lines::{self, Visit, Wants};
@@ -42,6 +42,11 @@ pub(super) trait Dialect: Sync {
 
     /// What a tool of this name does to files; `None` for one that only looks.
     fn tool(&self, name: &str) -> Option<Tool>;
+
+    /// How the arguments of edit tools are called.
+    fn names(&self) -> &Names {
+        &COMMON
+    }
 
     /// Whether results are recorded. Without them it is not known of any call whether it was done.
     fn has_results(&self) -> bool {

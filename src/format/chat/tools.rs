@@ -29,28 +29,53 @@ pub(in super::super) enum Tool {
     Other,
 }
 
-/// How the path of a file is called.
-const PATHS: [&str; 6] = [
-    "file_path",
-    "path",
-    "filePath",
-    "target_file",
-    "filename",
-    "TargetFile",
-];
-const OLD: [&str; 5] = ["old_string", "old_str", "oldText", "old", "oldString"];
-const NEW: [&str; 5] = ["new_string", "new_str", "newText", "new", "newString"];
-const CONTENT: [&str; 5] = ["content", "contents", "file_text", "new_content", "text"];
-const PATCH: [&str; 4] = ["input", "patch", "patchText", "command"];
-const COMMAND: [&str; 3] = ["command", "cmd", "input"];
+/// How the arguments are called: members, or pointers into the arguments. The first that is there counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in super::super) struct Names {
+    /// The path of the file.
+    pub(in super::super) path: &'static [&'static str],
+    /// The text that is replaced.
+    pub(in super::super) old: &'static [&'static str],
+    /// The text that it is replaced by.
+    pub(in super::super) new: &'static [&'static str],
+    /// `true` where every place is replaced.
+    pub(in super::super) all: &'static [&'static str],
+    /// A list of replacements.
+    pub(in super::super) list: &'static [&'static str],
+    /// The whole of a written file.
+    pub(in super::super) content: &'static [&'static str],
+    /// The patch text.
+    pub(in super::super) patch: &'static [&'static str],
+    /// What a shell runs.
+    pub(in super::super) command: &'static [&'static str],
+}
+
+/// What most agents call them.
+pub(in super::super) const COMMON: Names = Names {
+    path: &[
+        "file_path",
+        "path",
+        "filePath",
+        "target_file",
+        "filename",
+        "TargetFile",
+    ],
+    old: &["old_string", "old_str", "oldText", "old", "oldString"],
+    new: &["new_string", "new_str", "newText", "new", "newString"],
+    all: &["replace_all", "replaceAll", "all"],
+    list: &["edits", "edit"],
+    content: &["content", "contents", "file_text", "new_content", "text"],
+    patch: &["input", "patch", "patchText", "command"],
+    command: &["command", "cmd", "input"],
+};
 
 fn first<'v>(input: &Value<'v>, names: &[&'static str]) -> Option<(&'static str, Value<'v>)> {
-    names.iter().find_map(|n| Some((*n, input.get(n)?)))
+    names.iter().find_map(|n| Some((*n, input.find(n)?)))
 }
 
 /// The command of a shell call.
-pub(super) fn command(input: &Value<'_>) -> Option<String> {
-    let (_, value) = first(input, &COMMAND)?;
+pub(super) fn command(input: &Value<'_>, names: &Names) -> Option<String> {
+    let (_, value) = first(input, names.command)?;
     if value.is_string() {
         return value.text().map(std::borrow::Cow::into_owned);
     }
@@ -62,22 +87,23 @@ pub(super) fn command(input: &Value<'_>) -> Option<String> {
 }
 
 /// The edits that a call asks for; none when its arguments are not understood.
-pub(super) fn asked(tool: Tool, input: &Value<'_>, place: Place) -> Vec<Edit> {
+pub(super) fn asked(tool: Tool, input: &Value<'_>, names: &Names, place: Place) -> Vec<Edit> {
     if tool == Tool::Patch {
-        let text = first(input, &PATCH).and_then(|(_, v)| v.bytes());
+        let text = first(input, names.patch).and_then(|(_, v)| v.bytes());
         return text.map(|t| of_patch(&t)).unwrap_or_default();
     }
-    let Some(path) = PATHS.iter().find_map(|n| text(input, n)) else {
+    let Some(path) = names.path.iter().find_map(|n| text(input, n)) else {
         return Vec::new();
     };
     let unknown = State::Unknown(Reason::NotRecorded);
     let mut edit = opaque(PathBuf::from(path));
     match tool {
-        Tool::Replace => edit.change = replace(input, place),
+        Tool::Replace => edit.change = replace(input, names, place),
         // Some write at the end of the file when they are told to.
         Tool::Write if input.get("mode").is_some_and(|m| m.is_str("append")) => {}
         Tool::Write => {
-            let content = first(input, &CONTENT).and_then(|(name, _)| place.written(input, name));
+            let content =
+                first(input, names.content).and_then(|(name, _)| place.written(input, name));
             edit.before = State::Unknown(Reason::MaybeOverwritten);
             edit.after = content.unwrap_or(unknown);
         }
@@ -103,11 +129,11 @@ pub(super) fn opaque(path: PathBuf) -> Edit {
 }
 
 /// One replacement, or a list of them in `edits` or `edit`.
-fn replace(input: &Value<'_>, place: Place) -> Change {
-    let list = ["edits", "edit"].iter().find_map(|n| input.get(n));
+fn replace(input: &Value<'_>, names: &Names, place: Place) -> Change {
+    let list = names.list.iter().find_map(|n| input.find(n));
     match list {
         Some(list) if list.is_array() => {
-            let all: Vec<Change> = list.items().map(|e| one(&e, place)).collect();
+            let all: Vec<Change> = list.items().map(|e| one(&e, names, place)).collect();
             let unclear = all.is_empty() || all.contains(&Change::Opaque);
             if unclear {
                 Change::Opaque
@@ -115,18 +141,18 @@ fn replace(input: &Value<'_>, place: Place) -> Change {
                 Change::Several(all)
             }
         }
-        Some(edit) if edit.is_object() => one(&edit, place),
-        _ => one(input, place),
+        Some(edit) if edit.is_object() => one(&edit, names, place),
+        _ => one(input, names, place),
     }
 }
 
-fn one(input: &Value<'_>, place: Place) -> Change {
-    let (Some((old, _)), Some((new, _))) = (first(input, &OLD), first(input, &NEW)) else {
+fn one(input: &Value<'_>, names: &Names, place: Place) -> Change {
+    let (Some((old, _)), Some((new, _))) = (first(input, names.old), first(input, names.new))
+    else {
         return Change::Opaque;
     };
-    let all = ["replace_all", "replaceAll", "all"]
-        .iter()
-        .any(|n| input.get(n).is_some_and(|v| v.is_true()));
+    let mut told = names.all.iter().filter_map(|n| input.find(n));
+    let all = told.any(|v| v.is_true());
     let occurs = if all {
         Occurs::Everywhere
     } else {
