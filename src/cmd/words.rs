@@ -168,6 +168,7 @@ pub fn oddity(oddity: Oddity) -> &'static str {
         Oddity::HugeLine => "huge-line",
         Oddity::LostParent => "lost-parent",
         Oddity::BadText => "bad-text",
+        Oddity::OtherSession => "other-session",
     }
 }
 
@@ -183,6 +184,9 @@ pub fn oddity_text(oddity: Oddity, count: u64) -> String {
         Oddity::HugeLine => format!("{count} × a line too long to be read"),
         Oddity::LostParent => format!("{count} × a record whose parent is not in the file"),
         Oddity::BadText => format!("{count} × a text with damaged bytes"),
+        Oddity::OtherSession => {
+            format!("{count} × a prompt of another session, which the same file holds")
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::json::Value;
 use crate::model::edit::{Change, Content, Fidelity, Payload, State};
-use crate::model::session::{FileNo, Span, Turn};
+use crate::model::session::{FileNo, Oddity, Span, Turn, Warnings};
 
 /// The text of a member, or of what a pointer leads to.
 pub(super) fn text(of: &Value<'_>, name: &str) -> Option<String> {
@@ -21,6 +21,49 @@ pub(super) fn apart(turns: &mut [Turn]) {
         if !seen.insert(turn.key.clone()) {
             turn.key = format!("{}@{}", turn.key, turn.line);
             seen.insert(turn.key.clone());
+        }
+    }
+}
+
+/// The sessions that the prompts of one file were recorded under. There may be several: a copied history keeps the ids of
+/// the session that it comes from (`formats/agents.md` §8). The newest one is what the file is now.
+#[derive(Debug, Default)]
+pub(super) struct Owners(Vec<Owner>);
+
+#[derive(Debug)]
+struct Owner {
+    id: String,
+    prompts: u64,
+    first: u64,
+}
+
+impl Owners {
+    /// More sessions than this in one file are counted as one.
+    const MOST: usize = 64;
+
+    /// A prompt at this offset was recorded under this id.
+    pub(super) fn saw(&mut self, id: Option<String>, at: u64) {
+        let Some(id) = id else { return };
+        let full = self.0.len() >= Self::MOST;
+        let known = self.0.iter().position(|o| o.id == id || full);
+        let mut owner = known.map_or_else(
+            || Owner {
+                id,
+                prompts: 0,
+                first: at,
+            },
+            |n| self.0.remove(n),
+        );
+        owner.prompts += 1;
+        self.0.push(owner);
+    }
+
+    /// Says how many prompts are of another session than the newest one.
+    pub(super) fn tell(&self, warnings: &mut Warnings) {
+        for other in self.0.iter().rev().skip(1).rev() {
+            for _ in 0..other.prompts {
+                warnings.add(Oddity::OtherSession, FileNo(0), other.first);
+            }
         }
     }
 }
@@ -110,6 +153,15 @@ pub(super) fn turn_at(turns: &[Turn], at: u64) -> Option<u32> {
 pub(super) fn sha256(hex: &str) -> Option<[u8; 32]> {
     let bytes = unhex(hex)?;
     bytes.try_into().ok()
+}
+
+/// Bytes in hex.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digit = |b: u8| char::from_digit(u32::from(b), 16).unwrap_or_default();
+    bytes
+        .iter()
+        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
+        .collect()
 }
 
 /// Reads bytes in hex.

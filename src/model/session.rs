@@ -90,6 +90,8 @@ pub enum Oddity {
     LostParent,
     /// Bytes of a text that are no UTF-8, or half a surrogate pair.
     BadText,
+    /// A prompt that was recorded under the id of another session: the file holds several, one behind the other.
+    OtherSession,
 }
 
 /// One kind of oddity: how often, and where first.

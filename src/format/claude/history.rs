@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::super::json::Value;
+use super::super::record::hex;
 use super::calls::Found;
 use super::place::text;
 use crate::model::edit::{Content, Fidelity, Payload, Reason, Source, State};
@@ -245,11 +246,6 @@ fn is_of(name: &str, path: &Path, parent: Option<&str>) -> bool {
 }
 
 fn hash_of(path: &Path) -> String {
-    use std::fmt::Write;
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().take(8).fold(String::new(), |mut out, b| {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{b:02x}");
-        out
-    })
+    hex(digest.get(..8).unwrap_or_default())
 }

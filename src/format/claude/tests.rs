@@ -6,7 +6,7 @@ use super::super::{Format, Head, detect};
 use super::Claude;
 use crate::env::Env;
 use crate::model::edit::{Change, Content, Payload, Source, State};
-use crate::model::session::{Session, TurnKind};
+use crate::model::session::{Oddity, Session, TurnKind};
 
 struct Lines(String, u32);
 
@@ -68,6 +68,21 @@ fn env() -> Env {
 
 fn prompts(session: &Session) -> Vec<&str> {
     session.turns.iter().map(|t| t.prompt.as_str()).collect()
+}
+
+#[test]
+fn prompts_of_another_session_in_the_file_are_turns_and_said_to_be_of_another() {
+    let text = Lines::new()
+        .user("a", "", "one")
+        .answer("b", "a")
+        .0
+        .replace("\"sessionId\":\"s\"", "\"sessionId\":\"before\"");
+    let own = Lines::new().user("c", "b", "two").answer("d", "c").0;
+    let (_dir, s) = read_bytes((text + &own).as_bytes());
+    assert_eq!(prompts(&s), ["one", "two"]);
+    assert_eq!(s.warnings.count(Oddity::OtherSession), 1);
+    let (_dir, s) = read_bytes(own.as_bytes());
+    assert_eq!(s.warnings.count(Oddity::OtherSession), 0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::super::json::{Field, Fields, Scan, Stop, Value};
 use super::super::lines::{self, Visit, Wants};
+use super::super::record::Owners;
 use super::super::{Trouble, time};
 use super::branch;
 use super::place::{stem, text};
@@ -50,6 +51,7 @@ pub(super) struct Pass {
     /// The explicit rewind marker, while nothing came after it.
     pub marker: Option<Marker>,
     pub root: Option<PathBuf>,
+    pub owners: Owners,
     /// Start of a run of lines that only announce a turn, while it goes on.
     announced: Option<u64>,
     compaction: Option<String>,
@@ -75,6 +77,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
     let end = lines::scan(path, lines::whole(FileNo(0)), &mut pass, &mut warnings)
         .map_err(Trouble::io(path))?;
     let active = branch::active(path, &pass, end, &mut warnings).map_err(Trouble::io(path))?;
+    pass.owners.tell(&mut warnings);
     let abandoned = pass.candidates.len() - active.len();
     let mut session = Session {
         agent: "claude",
@@ -280,6 +283,7 @@ impl Pass {
         };
         // Lines that announce a queued prompt stand where it was typed, not where it was taken.
         let start = if queued { None } else { self.announced };
+        self.owners.saw(text(value, "sessionId"), at);
         self.candidates.push(Candidate {
             start: start.unwrap_or(at),
             line: at,

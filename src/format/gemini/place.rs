@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::super::json::Value;
+use super::super::record::hex;
 use super::super::{Card, Head, time};
 use super::fold::workspace_in;
 use super::prompt::{self, Prompt};
@@ -184,11 +185,5 @@ fn listed_root(project: &Path) -> Option<PathBuf> {
 
 /// SHA-256 of a path, in hex.
 pub(super) fn hash_of(path: &Path) -> String {
-    use std::fmt::Write;
-    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().fold(String::new(), |mut out, b| {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{b:02x}");
-        out
-    })
+    hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()))
 }

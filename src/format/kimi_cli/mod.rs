@@ -23,7 +23,7 @@ use md5::{Digest, Md5};
 
 use super::chat::{self, Action, Dialect, Input, Known, Tool};
 use super::json::Value;
-use super::record::{entries, plain, text};
+use super::record::{entries, hex, plain, text};
 use super::splice::{document, pieces, side_file, token};
 use super::{Alive, Card, Format, Head, Trouble, alive};
 use crate::env::Env;
@@ -191,12 +191,7 @@ fn id(path: &Path) -> String {
 
 /// The name of the folder that holds the sessions of a workspace.
 fn folder_of(workspace: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut out = String::new();
-    for byte in Md5::digest(workspace) {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    hex(&Md5::digest(workspace))
 }
 
 /// The workspace, which `kimi.json` three folders up names in full.

@@ -14,6 +14,7 @@
 //! `DeepSeek` Harness, which begin alike (`version` 0).
 
 mod calls;
+mod claw;
 mod fork;
 mod tree;
 mod turns;
@@ -97,8 +98,8 @@ impl Format for Pi {
         calls::read(session, from, env)
     }
 
-    fn cut(&self, session: &Session, turn: u32, _env: &Env) -> Result<Vec<FileChange>, Trouble> {
-        turns::cut(session, turn)
+    fn cut(&self, session: &Session, turn: u32, env: &Env) -> Result<Vec<FileChange>, Trouble> {
+        turns::cut(session, turn, env)
     }
 
     fn fork(
@@ -108,7 +109,15 @@ impl Format for Pi {
         new: &NewSession,
         env: &Env,
     ) -> Result<Fork, Trouble> {
-        fork::fork(session, end_of(&self.cut(session, turn, env)?)?, new)
+        let cut = self.cut(session, turn, env)?;
+        if matches!(cut.as_slice(), [FileChange::Append { .. }]) {
+            return Err(Trouble::Refused {
+                why:
+                    "OpenClaw goes on with the sessions of its index only, and a fork is not in it"
+                        .to_owned(),
+            });
+        }
+        fork::fork(session, end_of(&cut)?, new)
     }
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {

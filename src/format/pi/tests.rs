@@ -8,6 +8,7 @@ use super::Pi;
 use crate::env::Env;
 use crate::model::cut::FileChange;
 use crate::model::edit::{Change, GapKind, Reason, State};
+use crate::model::fork::NewSession;
 use crate::model::session::{Oddity, Session};
 
 fn fixture() -> PathBuf {
@@ -137,11 +138,12 @@ fn an_abandoned_branch_behind_the_kept_turns_goes_with_the_tail() {
 }
 
 #[test]
-fn a_leaf_row_ends_the_conversation_and_is_never_cut() {
+fn a_leaf_row_ends_the_conversation_and_is_not_cut_away() {
     let leaf = r#"{"type":"leaf","id":"l","targetId":"a"}"#.to_owned();
     let (_dir, s) = read_text(&file(&[user("a", "", "zero"), user("b", "a", "one"), leaf]));
     assert_eq!(prompts(&s), ["zero"]);
-    assert!(matches!(keep(&s, 0), Err(Trouble::Refused { .. })));
+    let cut = Pi.cut(&s, 0, &Env::bare()).unwrap();
+    assert!(matches!(cut.as_slice(), [FileChange::Append { .. }]));
 }
 
 #[test]
@@ -209,6 +211,63 @@ fn every_home_of_its_kin_is_looked_into() {
     all.sort();
     assert_eq!(Pi.places(&env, Some(Path::new("/w"))), all);
     assert!(Pi.places(&env, None).contains(&elsewhere));
+}
+
+#[test]
+fn a_conversation_of_openclaw_goes_back_by_a_row_that_names_its_leaf() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("d.jsonl");
+    let answer =
+        r#"{"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":[]}}"#;
+    let lines = [
+        user("a", "", "one"),
+        answer.to_owned(),
+        user("c", "b", "two"),
+    ];
+    std::fs::write(&path, file(&lines)).unwrap();
+    std::fs::write(dir.path().join("sessions.json"), "{}").unwrap();
+    for (turn, leaf, left) in [(1, "\"b\"", vec!["one"]), (0, "null", vec![])] {
+        let session = read(&path);
+        let before = session.turns.len();
+        let cut = Pi.cut(&session, turn, &Env::bare()).unwrap();
+        let [FileChange::Append { bytes, len, .. }] = cut.as_slice() else {
+            panic!("{cut:?}");
+        };
+        assert_eq!(*len, session.len);
+        let row = String::from_utf8(bytes.clone()).unwrap();
+        assert!(row.contains(&format!("\"targetId\":{leaf}")), "{row}");
+        assert!(row.contains(&format!("\"appendParentId\":{leaf}")), "{row}");
+        let mut all = std::fs::read(&path).unwrap();
+        all.extend(bytes);
+        std::fs::write(&path, all).unwrap();
+        let now = read(&path);
+        assert_eq!(prompts(&now), left);
+        assert_eq!(
+            now.abandoned as usize,
+            lines.len() - 1 - now.turns.len(),
+            "{before}"
+        );
+        assert!(Pi.fork(&now, 1, &new(), &Env::bare()).is_err());
+    }
+}
+
+fn new() -> NewSession {
+    NewSession {
+        seed: uuid::Uuid::nil(),
+        at: chrono::DateTime::UNIX_EPOCH,
+        name: None,
+    }
+}
+
+#[test]
+fn a_session_behind_another_one_in_its_file_is_said_to_be_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("two.jsonl");
+    let two = file(&[user("a", "", "one")]) + &file(&[user("b", "", "two")]);
+    std::fs::write(&path, two).unwrap();
+    let s = read(&path);
+    assert_eq!(prompts(&s), ["two"]);
+    assert_eq!(s.warnings.count(Oddity::OtherSession), 1);
 }
 
 #[expect(clippy::print_stderr, reason = "a test says what it skips")]

@@ -86,6 +86,12 @@ impl Tree {
         }
     }
 
+    /// Whether an entry has this id.
+    pub(super) fn has(&self, id: &str) -> bool {
+        let id = number(id);
+        self.entries.iter().any(|e| e.id == id)
+    }
+
     /// The line of the entries from `start` on is done.
     pub(super) fn line_done(&mut self, start: u64, end: u64) {
         for entry in self.entries.iter_mut().rev() {

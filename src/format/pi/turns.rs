@@ -9,9 +9,11 @@ use super::super::json::{Fields, Scan, Value};
 use super::super::lines::{self, Visit, Wants};
 use super::super::record::{self, text};
 use super::super::{Trouble, time};
+use super::claw;
 use super::tree::{Lost, Tree};
+use crate::env::Env;
 use crate::model::cut::FileChange;
-use crate::model::session::{FileNo, Session, Span, Turn, TurnKind, Warnings};
+use crate::model::session::{FileNo, Oddity, Session, Span, Turn, TurnKind, Warnings};
 
 /// How entries begin.
 pub(super) const STARTS: &[&[u8]] = &[b"{\"type\":\""];
@@ -44,6 +46,8 @@ pub(super) struct Pass {
     version: u64,
     /// Offset behind the header.
     header_end: u64,
+    /// Offset of a header behind entries: what stands before it is another session.
+    again: Option<u64>,
 }
 
 pub(super) fn pass(path: &Path, warnings: &mut Warnings) -> Result<(Pass, u64), Trouble> {
@@ -65,6 +69,10 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
     let active = pass.tree.active(&mut warnings);
     let kept = pass.tree.kept_from(&active);
     let all = pass.drafts.len();
+    let other = |(_, turn): &&(usize, Turn)| pass.again.is_some_and(|at| turn.line < at);
+    for (_, turn) in pass.drafts.iter().filter(other) {
+        warnings.add(Oddity::OtherSession, FileNo(0), turn.line);
+    }
     let mut turns: Vec<Turn> = pass
         .drafts
         .into_iter()
@@ -95,7 +103,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
 
 /// The file ends behind the entry that the turn hangs below: that is then the last one, so pi goes on from it. Entries
 /// of other branches that stand behind it go with the tail.
-pub(super) fn cut(session: &Session, turn: u32) -> Result<Vec<FileChange>, Trouble> {
+pub(super) fn cut(session: &Session, turn: u32, env: &Env) -> Result<Vec<FileChange>, Trouble> {
     let refuse = |why: &str| {
         Err(Trouble::Refused {
             why: why.to_owned(),
@@ -107,7 +115,7 @@ pub(super) fn cut(session: &Session, turn: u32) -> Result<Vec<FileChange>, Troub
     };
     let (pass, end) = pass(path, &mut Warnings::default())?;
     if pass.tree.claw || beside_index(path) {
-        return refuse("OpenClaw keeps an index of its sessions in step, which was not tried");
+        return claw::rewind(session, target, &pass.tree, env);
     }
     let place = pass
         .tree
@@ -131,7 +139,7 @@ pub(super) fn cut(session: &Session, turn: u32) -> Result<Vec<FileChange>, Troub
     }])
 }
 
-fn ends_line(path: &Path, keep: u64) -> Result<bool, Trouble> {
+pub(super) fn ends_line(path: &Path, keep: u64) -> Result<bool, Trouble> {
     let mut byte = [0];
     File::open(path)
         .and_then(|f| f.read_exact_at(&mut byte, keep.saturating_sub(1)))
@@ -194,6 +202,8 @@ impl Visit for Pass {
         if record.get("type").is_some_and(|t| t.is_str("session")) {
             if self.tree.entries.is_empty() && self.id.is_empty() {
                 self.header(&record);
+            } else {
+                self.again = Some(at);
             }
             return;
         }

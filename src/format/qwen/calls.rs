@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use super::super::Trouble;
-use super::super::json::{Fields, Scan, Value};
+use super::super::json::{Broken, Fields, Scan, Value};
 use super::super::lines::{self, Visit, Wants};
+use super::history::History;
 use super::{text, turns};
 use crate::model::edit::{
     Calls, Change, Content, Edit, Fidelity, Gap, GapKind, Payload, Reason, RecordedPath, Source,
@@ -23,18 +24,39 @@ pub(super) fn read(session: &Session, from: u32) -> Result<Calls, Trouble> {
     let mut reader = Reader {
         turns,
         pending: HashMap::new(),
+        history: History::new(session),
         out: Calls::default(),
     };
+    // The copies of a turn may be told just before its prompt.
+    let before = from.checked_sub(1).and_then(|n| session.turn(n));
     let span = Span {
         file: FileNo(0),
-        start: first.span.start,
+        start: before.unwrap_or(first).span.start,
         end: session.len,
     };
     let mut warnings = Warnings::default();
     let path = session.path();
     lines::scan(path, span, &mut reader, &mut warnings).map_err(Trouble::io(path))?;
-    reader.out.warnings = warnings;
-    Ok(reader.out)
+    let held = |content: &Content| held(session, content);
+    let Reader {
+        history, mut out, ..
+    } = reader;
+    history.attach(session, &mut out.edits, &held);
+    out.warnings = warnings;
+    Ok(out)
+}
+
+/// A content at hand, for comparing it; `None` for one that cannot be read, or is no text that a session holds whole.
+fn held(session: &Session, content: &Content) -> Option<Vec<u8>> {
+    match &content.payload {
+        Payload::File(path) => lines::read_whole(path, lines::LONGEST).ok(),
+        Payload::Token(span) => {
+            let file = session.files.get(usize::from(span.file.0))?;
+            let token = lines::read_span(file, span.start, span.end).ok()?;
+            Some(super::super::json::string(&token, Broken::Refuse)?.into_owned())
+        }
+        _ => None,
+    }
 }
 
 /// A call that waits for its result.
@@ -47,6 +69,7 @@ struct Pending {
 struct Reader<'a> {
     turns: &'a [Turn],
     pending: HashMap<String, Pending>,
+    history: History,
     out: Calls,
 }
 
@@ -236,7 +259,14 @@ impl Visit for Reader<'_> {
         let mut fields = Fields::open(head, 0)?;
         while let Some(field) = fields.pull()? {
             if field.is("type") {
-                let wanted = field.equals("assistant")? || field.equals("tool_result")?;
+                if field.equals("assistant")? || field.equals("tool_result")? {
+                    return Ok(Wants::Whole);
+                }
+                if !field.equals("system")? {
+                    return Ok(Wants::No);
+                }
+            } else if field.is("subtype") {
+                let wanted = field.equals("file_history_snapshot")?;
                 return Ok(if wanted { Wants::Whole } else { Wants::No });
             }
         }
@@ -244,10 +274,15 @@ impl Visit for Reader<'_> {
     }
 
     fn take(&mut self, record: &[u8], at: u64) {
+        let value = Value::head(record);
+        if History::is(&value) {
+            // On whatever branch: a copy that was written over there is gone.
+            self.history.take(&value);
+            return;
+        }
         let Some(turn) = self.turn_at(at) else {
             return;
         };
-        let value = Value::head(record);
         if value.get("type").is_some_and(|t| t.is_str("assistant")) {
             self.asked(&value, at, turn);
         } else {

@@ -8,10 +8,11 @@
 //! {"uuid":"u4","parentUuid":"u0",…,"type":"system","subtype":"rewind","systemPayload":{"truncatedCount":2}}
 //! ```
 //!
-//! Does not cover: Qwen's own file history (`~/.qwen/file-history`), which was in no recording.
+//! `calls` reads what the calls did, `history` the copies of files that the client keeps. Not covered: what sub-agents did.
 
 mod calls;
 mod fork;
+mod history;
 mod live;
 #[cfg(test)]
 mod tests;

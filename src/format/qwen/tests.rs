@@ -333,3 +333,122 @@ fn recorded_first_touches_are_the_true_text() {
         assert!(seen.len() > 5);
     }
 }
+
+/// A home with a session of two turns that edit `/w/a`, and the copies that its history names.
+fn with_history(backups: &str, copies: &[(&str, &str)]) -> (tempfile::TempDir, Session) {
+    let log = Log(String::new())
+        .user("a", "", "one")
+        .call("b", "a", EDIT, "The file: a was edited", "\"status\":\"success\",\"resultDisplay\":{\"originalContent\":\"x\\n\",\"newContent\":\"y\\n\"}")
+        .record("s", "br", "system", &format!(",\"subtype\":\"file_history_snapshot\",\"systemPayload\":{{\"snapshots\":[{backups}]}}"))
+        .user("c", "s", "two")
+        .call("d", "c", EDIT, "The file: a was edited", "\"status\":\"success\",\"resultDisplay\":{\"originalContent\":\"\",\"newContent\":\"\",\"truncatedForSession\":true}");
+    let (first, second) = log.0.split_once("{\"uuid\":\"c\"").unwrap();
+    let second = format!("{{\"uuid\":\"c\"{second}").replace("14:40:22", "14:41:00");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("projects/-w/chats/s.jsonl");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, format!("{first}{second}")).unwrap();
+    for (name, bytes) in copies {
+        let copy = dir.path().join("file-history/s").join(name);
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::write(copy, bytes).unwrap();
+    }
+    let session = Qwen.read(&path, &Env::bare()).unwrap();
+    (dir, session)
+}
+
+/// The first 16 hex digits of the SHA-256 of `/w/a`.
+const OF_A: &str = "2d00e6ed0f996284";
+
+fn snapshot(no: u32, at: &str, name: &str, made: &str) -> String {
+    format!(
+        "{{\"promptId\":\"s########{no}\",\"timestamp\":\"2026-06-15T{at}.100Z\",\"trackedFileBackups\":{{\"a\":{{\"backupFileName\":{name},\"version\":1,\"backupTime\":\"2026-06-15T{made}.200Z\"}}}}}}"
+    )
+}
+
+fn befores(session: &Session) -> Vec<State> {
+    let calls = Qwen.calls(session, 0, &Env::bare()).unwrap();
+    calls.edits.into_iter().map(|e| e.before).collect()
+}
+
+fn from_copy(state: &State) -> Option<String> {
+    match state {
+        State::Held(Content {
+            payload: Payload::File(path),
+            ..
+        }) => Some(std::fs::read_to_string(path).unwrap()),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_copy_of_the_client_holds_what_the_transcript_cut_off() {
+    let (v1, v2) = (format!("{OF_A}@v1"), format!("{OF_A}@v2"));
+    let told = [
+        snapshot(0, "14:40:22", &format!("\"{v1}\""), "14:40:22"),
+        snapshot(1, "14:41:00", &format!("\"{v2}\""), "14:41:00"),
+    ];
+    let copies = [(v1.as_str(), "x\r\n"), (v2.as_str(), "all of it")];
+    let (_dir, s) = with_history(&told.join(","), &copies);
+    let states = befores(&s);
+    assert_eq!(
+        from_copy(&states[0]).as_deref(),
+        Some("x\r\n"),
+        "the same text, and its own bytes"
+    );
+    assert_eq!(from_copy(&states[1]).as_deref(), Some("all of it"));
+    // What is read from a later turn on is the same.
+    let later = Qwen.calls(&s, 1, &Env::bare()).unwrap();
+    assert_eq!(later.edits[0].before, states[1]);
+}
+
+#[test]
+fn a_copy_that_is_not_of_the_moment_is_not_taken() {
+    let v1 = format!("{OF_A}@v1");
+    let name = format!("\"{v1}\"");
+    let transcript =
+        |s: &State| matches!(s, State::Held(c) if matches!(c.payload, Payload::Token(_)));
+    // Its text differs from the transcript's.
+    let (_dir, s) = with_history(
+        &snapshot(0, "14:40:22", &name, "14:40:22"),
+        &[(&v1, "other\n")],
+    );
+    assert!(transcript(&befores(&s)[0]));
+    // It was written over by a later copy of the same name.
+    let two = [
+        snapshot(0, "14:40:22", &name, "14:40:22"),
+        snapshot(1, "14:41:00", &name, "14:41:00"),
+    ];
+    let (_dir, s) = with_history(&two.join(","), &[(&v1, "x\n")]);
+    assert!(transcript(&befores(&s)[0]));
+    assert_eq!(from_copy(&befores(&s)[1]).as_deref(), Some("x\n"));
+    // It is gone, or of another path, or the client failed to make it.
+    let odd = [
+        (
+            snapshot(1, "14:41:00", &name, "14:41:00"),
+            "gone@v1",
+            State::Unknown(Reason::CopyGone),
+        ),
+        (
+            snapshot(1, "14:41:00", "\"../x@v1\"", "14:41:00"),
+            "x",
+            State::Unknown(Reason::CopyGone),
+        ),
+        (
+            snapshot(1, "14:41:00", &name, "14:41:00").replace("\"version\":1", "\"failed\":true"),
+            v1.as_str(),
+            State::Unknown(Reason::NotRecorded),
+        ),
+    ];
+    for (told, copy, want) in odd {
+        let (_dir, s) = with_history(&told, &[(copy, "x\n")]);
+        assert_eq!(befores(&s)[1], want, "{told}");
+    }
+    // Two snapshots claim one turn.
+    let two = [
+        snapshot(1, "14:41:00", &name, "14:41:00"),
+        snapshot(2, "14:41:01", &name, "14:41:00"),
+    ];
+    let (_dir, s) = with_history(&two.join(","), &[(&v1, "x\n")]);
+    assert_eq!(befores(&s)[1], State::Unknown(Reason::NotRecorded));
+}

@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 
 use super::super::json::{Fields, Scan, Value};
 use super::super::lines::{self, Visit, Wants};
+use super::super::record::Owners;
 use super::super::{Trouble, time};
 use super::{NAME, stem, text};
 use crate::model::cut::FileChange;
@@ -41,6 +42,7 @@ struct Pass {
     /// The turns that the newest summary stands for: this one and those before it.
     compacted: Option<usize>,
     root: Option<PathBuf>,
+    owners: Owners,
     /// Offsets of records whose parent is nowhere.
     lost: Vec<u64>,
     begun: bool,
@@ -54,6 +56,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Trouble> {
     for at in &pass.lost {
         warnings.add(Oddity::LostParent, FileNo(0), *at);
     }
+    pass.owners.tell(&mut warnings);
     let active = pass.active();
     let abandoned = pass.candidates.len() - active.len();
     let mut turns = pass.turns(&active, end);
@@ -165,6 +168,7 @@ impl Visit for Pass {
             self.root = text(&value, "cwd").map(PathBuf::from);
         }
         if let Some(prompt) = prompt(&value) {
+            self.owners.saw(text(&value, "sessionId"), at);
             self.candidates.push(Candidate {
                 id: id.clone(),
                 line: at,
