@@ -109,5 +109,7 @@ fn named(pid: u32, names: &[&str]) -> bool {
     }
     // A process that has ended meanwhile has no command line and is none of interest.
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|b| *b == 0).take(2).any(is)
+    // Options of the interpreter stand before the program.
+    let words = line.split(|b| *b == 0);
+    words.filter(|w| !w.starts_with(b"-")).take(2).any(is)
 }

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::super::{Alive, time};
-use super::place::entries;
+use super::super::{Alive, alive, time};
 use crate::env::Env;
 use crate::model::session::Session;
 
@@ -15,36 +14,8 @@ use crate::model::session::Session;
 const MOMENT: TimeDelta = TimeDelta::seconds(5);
 
 pub(super) fn live(session: &Session, env: &Env) -> Option<Alive> {
-    let by_process = session.root.as_deref().and_then(process_in);
+    let by_process = alive::at_work(&["gemini", "gemini.js"], session.root.as_deref(), env.pid);
     by_process.or_else(|| just_written(session.path(), env.now))
-}
-
-/// A Gemini process whose working folder is the workspace.
-fn process_in(root: &Path) -> Option<Alive> {
-    entries(Path::new("/proc")).into_iter().find_map(|folder| {
-        let pid = folder.file_name()?.to_str()?.parse::<u32>().ok()?;
-        // A process of another user cannot be looked at, and cannot be this user's session.
-        if std::fs::read_link(folder.join("cwd")).ok()? != root {
-            return None;
-        }
-        let command = std::fs::read(folder.join("cmdline")).ok()?;
-        is_gemini(&command).then(|| Alive {
-            sign: format!("a Gemini process works in `{}`", root.display()),
-            pid: Some(pid),
-        })
-    })
-}
-
-/// The program, or the script that node runs, is named `gemini`; later words are its arguments and may be anything.
-fn is_gemini(command: &[u8]) -> bool {
-    command
-        .split(|b| *b == 0)
-        .filter(|word| !word.starts_with(b"-"))
-        .take(2)
-        .any(|word| {
-            let name = word.rsplit(|b| *b == b'/').next().unwrap_or_default();
-            name == b"gemini" || name == b"gemini.js"
-        })
 }
 
 /// The newest time in the file is a moment ago. The file's own time would not do: this program writes it too.

@@ -1,6 +1,7 @@
 //! Where Gemini CLI keeps its sessions, and which workspace they are of: the file holds only a hash of it, so the
 //! folder's `.project_root`, `projects.json` or a path that has this hash tells.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -65,10 +66,14 @@ fn one_a_session(chats: &Path) -> Vec<PathBuf> {
         .into_iter()
         .filter(|p| is_session_name(p))
         .collect();
+    let mut named: HashMap<Option<&str>, usize> = HashMap::new();
+    for file in &files {
+        *named.entry(short(file)).or_default() += 1;
+    }
+    let alone = |f: &Path| named.get(&short(f)).is_none_or(|n| *n < 2);
     let mut out = Vec::new();
     for file in &files {
-        let alone = files.iter().filter(|f| short(f) == short(file)).count() < 2;
-        if alone || read::own(file).is_ok_and(|own| own == *file) {
+        if alone(file) || read::own(file).is_ok_and(|own| own == *file) {
             out.push(file.clone());
         }
     }
