@@ -42,7 +42,7 @@ fn the_commands_of_the_readme_do_what_it_says() {
     let all = commands(&readme, "rewind ");
     assert!(all.len() >= 6, "{all:?}");
     for mut command in all {
-        if ["restore", "undo", "redo"].contains(&command[0].as_str()) {
+        if ["restore", "undo", "redo", "fork"].contains(&command[0].as_str()) {
             command.push("--yes".to_owned());
         }
         let run = env.run(&command);
