@@ -439,3 +439,81 @@ fn calls_of_later_turns_are_those_of_all_turns_from_there_on() {
         }
     }
 }
+
+/// A member that no agent writes, at the end of every record.
+const OWN: &str = ",\"zz-own\":[1.0,\"\\u00e9 as it is\"]}";
+
+#[test]
+fn members_that_nobody_knows_go_along_as_they_are() {
+    let mut done = BTreeSet::new();
+    for (set, file) in specs() {
+        let case = Case::new(&set, &file);
+        let name = &case.name();
+        let Ok(session) = case.read() else { continue };
+        for file in session.files.iter().filter(|f| f.is_file()) {
+            let text = fs::read_to_string(file).unwrap();
+            let more = text.lines().map(|l| match l.strip_suffix('}') {
+                Some(open) => format!("{open}{OWN}\n"),
+                None => format!("{l}\n"),
+            });
+            fs::write(file, more.collect::<String>()).unwrap();
+        }
+        let Ok(session) = case.read() else { continue };
+        let read = Read {
+            format: case.format,
+            session,
+        };
+        let Some(last) = read.session.turns.len().checked_sub(1) else {
+            continue;
+        };
+        let no = u32::try_from(last).unwrap();
+        let new = NewSession {
+            seed: fork::seed(),
+            at: case.env.now,
+            name: None,
+        };
+        let Ok(plan) = fork::plan(&read, no, &new, &case.env) else {
+            continue;
+        };
+        let forked = fork::make(&plan, &read, &Real::new(), &case.env)
+            .unwrap_or_else(|e| panic!("{name}: {e} {:?}", e.paths));
+        let lines = |s: &Session| -> (usize, usize) {
+            let text = fs::read_to_string(s.path()).unwrap();
+            let own = text.lines().filter(|l| l.ends_with(OWN)).count();
+            (own, text.lines().count())
+        };
+        let (own, all) = lines(&forked.session);
+        // What stands in a log of events is told anew in the messages that it makes.
+        if own > 0 || read.session.files.len() < 2 {
+            assert!(own > 0, "{name}: none of {all} lines");
+            done.insert(case.format.agent());
+        }
+    }
+    let shown = |f: &&dyn Format| f.access() == Access::ReadOnly || done.contains(f.agent());
+    assert!(format::ALL.iter().all(shown), "{done:?}");
+}
+
+#[test]
+fn an_empty_file_and_a_first_line_alone_are_read() {
+    for case in cases() {
+        let whole = fs::read(&case.path).unwrap();
+        let first = whole
+            .iter()
+            .position(|b| *b == b'\n')
+            .unwrap_or(whole.len());
+        for (what, end) in [
+            ("empty", 0),
+            ("its header", first),
+            ("with its end", first + 1),
+        ] {
+            case.survives(&whole[..end.min(whole.len())], what);
+        }
+        fs::write(&case.path, &whole[..first]).unwrap();
+        if let Ok(session) = case.read()
+            && session.path() == case.path
+        {
+            let own = session.turns.iter().filter(|t| t.span.file == FileNo(0));
+            assert!(own.count() <= 1, "{}", case.name());
+        }
+    }
+}
