@@ -1,5 +1,5 @@
 //! An agent that this program does not know, described by its user in `agents/<name>.toml`: JSONL, one record a line,
-//! prompts in order. What the file may say is in [`page`]; `rewind-formats(5)` is its manual.
+//! prompts in order. What the file may say is in `page`; `rewind-formats(5)` is its manual.
 //!
 //! Does not cover sessions of several files, one JSON document, and branches inside a file.
 
