@@ -18,6 +18,7 @@ mod fork;
 mod history;
 mod kin;
 mod place;
+mod prompt;
 mod tool;
 mod turns;
 

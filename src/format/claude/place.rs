@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::json::Value;
 use super::super::record::entries;
 use super::super::{Alive, Card, Head, alive, time};
-use super::turns;
+use super::prompt;
 use crate::env::Env;
 use crate::model::session::Session;
 
@@ -105,7 +105,7 @@ pub(super) fn card(head: &Head) -> Card {
             card.at = text(&record, "timestamp").and_then(|t| time(&t));
         }
         if card.prompt.is_none() {
-            card.prompt = turns::prompt_of(&record).map(|(_, p)| p);
+            card.prompt = prompt::prompt_of(&record).map(|(_, p)| p);
         }
     }
     card
