@@ -139,6 +139,17 @@ pub enum Command {
     #[command(verbatim_doc_comment, after_long_help = exit_codes(SHOWS))]
     Show(Show),
 
+    /// Capture the files that a tool is about to change: called by an agent's hooks
+    ///
+    /// Reads the hook's payload from standard input, saves the files that it names
+    /// beside the session, prints nothing and always ends with 0. What it could not
+    /// save, `list` and `show` tell.
+    ///
+    /// Example:
+    ///   rewind hook claude < payload.json
+    #[command(verbatim_doc_comment, after_long_help = exit_codes(&[]))]
+    Hook(Hook),
+
     /// Take the code, the conversation or both back to before a turn
     ///
     /// Files that somebody changed since the agent wrote them stop it, unless
@@ -191,6 +202,14 @@ pub enum Command {
     ///   rewind log
     #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
     Log(Log),
+}
+
+/// Arguments of `hook`.
+#[derive(Debug, Args)]
+pub struct Hook {
+    /// The agent that calls
+    #[arg(value_name = "AGENT")]
+    pub agent: Option<String>,
 }
 
 /// Arguments of `sessions`.
@@ -600,7 +619,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 8);
+        assert_eq!(names.len(), 9);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

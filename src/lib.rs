@@ -26,6 +26,9 @@ use crate::ui::Ui;
 #[must_use]
 pub fn run() -> u8 {
     let args = Env::args();
+    if cmd::hook::is(&args) {
+        return hook(&args);
+    }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(e) if e.use_stderr() && cli::asks_for_json(&args) => return ui::usage_json(&e),
@@ -38,6 +41,19 @@ pub fn run() -> u8 {
     let disk = fsx::Real::with_crash(env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse));
     let mut ui = Ui::of_process(&env, cli.global.color, cli.global.talk());
     cmd::run(cli, &env, &mut ui, &disk)
+}
+
+/// Runs the hook of an agent, which must hear and see nothing of us: not even of a bug.
+fn hook(args: &[std::ffi::OsString]) -> u8 {
+    std::panic::set_hook(Box::new(|_| {}));
+    let run = || {
+        if let Ok(env) = Env::of_process() {
+            let plan = env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse);
+            cmd::hook::run(cmd::hook::agent(args), &env, &fsx::Real::with_crash(plan));
+        }
+    };
+    let _ = std::panic::catch_unwind(run);
+    0
 }
 
 /// The exit code for a panic: a bug of ours, said as one by the panic's own message.

@@ -3,7 +3,8 @@
 //! ```text
 //! turn-<N>.json          one checkpoint, N the 0-based turn
 //! blobs/aa/bb/<sha256>   contents, raw; `<sha256>.zst` compressed (`blobs`)
-//! index.json             ours only: derived, never read here
+//! index.json             ours only: tells it from others; never read here
+//! turn-<N>.missed-<pid>.json   ours only: gaps that a hook could not write into the record (`missed`)
 //! expired/ turns/ transactions/    Reasonix only (`reasonix`)
 //! ```
 //!
@@ -15,6 +16,7 @@ pub mod blobs;
 mod entry;
 mod fields;
 mod gaps;
+mod missed;
 pub mod reasonix;
 mod record;
 mod text;
@@ -94,6 +96,27 @@ pub fn sidecar(session: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Whether our hooks may write the sidecar of a session: another agent's is only read.
+#[must_use]
+pub fn is_ours_to_write(session: &Path) -> bool {
+    reasonix::may_write(&sidecar(session), session)
+}
+
+/// The sidecar of a session whose file was not known when it was captured: in the state folder, by the session's id.
+/// `None` for an id that is no name.
+#[must_use]
+pub fn without_session(state: &Path, id: &str) -> Option<PathBuf> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    let name = !id.is_empty() && id.len() <= 128 && !id.starts_with('.') && id.bytes().all(fits);
+    name.then(|| state.join("captures").join(format!("{id}.ckpt")))
+}
+
+/// Our sidecar in a folder; `None` when there is none.
+#[must_use]
+pub fn at(folder: PathBuf) -> Option<Ours> {
+    folder.is_dir().then_some(Ours { folder })
+}
+
 /// Finds the sidecar beside a session file; `None` when there is none.
 ///
 /// # Errors
@@ -149,6 +172,7 @@ impl Store for Ours {
 
     fn checkpoints(&self, from: u32) -> Result<Vec<Checkpoint>, Trouble> {
         let turns = record::numbers(&self.folder)?;
+        let mut missed = missed::read(&self.folder)?;
         let mut out = Vec::new();
         for turn in turns.into_iter().filter(|n| *n >= from) {
             let file = record::root_file(&self.folder, turn);
@@ -161,9 +185,24 @@ impl Store for Ours {
             match record::load(&place) {
                 record::Loaded::Gone => {}
                 record::Loaded::Damaged(reason) => out.push(damaged(turn, reason)),
-                record::Loaded::Whole(r) => out.push(r.checkpoint),
+                record::Loaded::Whole(mut r) => {
+                    if let Some(missed) = missed.remove(&turn) {
+                        missed.add_to(&mut r.checkpoint);
+                    }
+                    out.push(r.checkpoint);
+                }
             }
         }
+        for (turn, missed) in missed.into_iter().filter(|(t, _)| *t >= from) {
+            // A record that cannot be read says more than what it does not hold.
+            if out.iter().all(|c| c.turn != turn) {
+                let mut alone = damaged(turn, Reason::NotRecorded);
+                alone.damaged = None;
+                missed.add_to(&mut alone);
+                out.push(alone);
+            }
+        }
+        out.sort_by_key(|c| c.turn);
         Ok(out)
     }
 }

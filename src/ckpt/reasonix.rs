@@ -165,10 +165,7 @@ pub(super) fn owner(folder: &Path, session: &Path) -> Result<Owner, Trouble> {
     if there(&folder.join("index.json")) {
         return Ok(Owner::Ours);
     }
-    let theirs = ["transactions", "expired", "turns"];
-    let mut meta = session.as_os_str().to_owned();
-    meta.push(".meta");
-    if theirs.iter().any(|name| there(&folder.join(name))) || there(Path::new(&meta)) {
+    if is_theirs(folder, session) {
         return Ok(Owner::Reasonix);
     }
     for turn in record::numbers(folder)?.into_iter().take(PEEKED) {
@@ -177,6 +174,29 @@ pub(super) fn owner(folder: &Path, session: &Path) -> Result<Owner, Trouble> {
         }
     }
     Ok(Owner::Reasonix)
+}
+
+/// Whether something is there that only Reasonix makes.
+fn is_theirs(folder: &Path, session: &Path) -> bool {
+    let there = |path: &Path| std::fs::symlink_metadata(path).is_ok();
+    let mut meta = session.as_os_str().to_owned();
+    meta.push(".meta");
+    let names = ["transactions", "expired", "turns"];
+    names.iter().any(|name| there(&folder.join(name))) || there(Path::new(&meta))
+}
+
+/// Whether our hooks may write the sidecar of a session: one of ours, or one that nobody has written yet.
+pub(super) fn may_write(folder: &Path, session: &Path) -> bool {
+    match owner(folder, session) {
+        Ok(Owner::Ours) => true,
+        Ok(Owner::Reasonix) => {
+            !is_theirs(folder, session) && record::numbers(folder).is_ok_and(|n| n.is_empty())
+        }
+        Err(Trouble::Io { source, .. }) => {
+            source.kind() == io::ErrorKind::NotFound && !is_theirs(folder, session)
+        }
+        Err(Trouble::NotAFolder { .. }) => false,
+    }
 }
 
 /// How many records are looked into, and how many bytes of each, for telling whose they are.

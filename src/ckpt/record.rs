@@ -22,7 +22,7 @@ use serde::de::IgnoredAny;
 use super::Trouble;
 use super::blobs;
 use super::entry::{Before, Entry};
-use super::fields::{Wrong, flag, members, string};
+use super::fields::{Wrong, flag, members, path, string};
 use super::gaps::{Doubts, Gaps};
 use crate::format::json::Value;
 use crate::model::checkpoint::{Checkpoint, Snapshot};
@@ -162,6 +162,7 @@ impl Reading<'_> {
             gaps,
             expired,
             message,
+            root,
         ] = members(
             object,
             [
@@ -176,13 +177,20 @@ impl Reading<'_> {
                 "coverageGaps",
                 "expiredFilePayload",
                 "messageId",
+                "root",
             ],
         )?;
         self.sane(schema, turn)?;
         let expired = flag(expired)?;
         let mut gaps = Gaps::of(gaps)?;
         let gone = expired || self.place.form == Form::Expired;
-        let files = self.files(files, &gaps, gone)?;
+        let mut files = self.files(files, &gaps, gone)?;
+        // Ours only: the folder that relative paths are relative to.
+        if let Some(root) = path(root)?.filter(|r| r.is_absolute()) {
+            for file in &mut files {
+                file.path.base = Some(root.clone());
+            }
+        }
         let marker = expired && files.is_empty();
         if !marker {
             say_coverage(coverage, &mut gaps)?;

@@ -32,7 +32,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
     let covered = match turns.first() {
         Some(first) => {
             let calls = read.calls(first.no, ctx.env)?;
-            coverage::of(session, &calls, &read.checkpoints()?)
+            coverage::of(session, &calls, &read.checkpoints(ctx.env)?)
         }
         None => BTreeMap::new(),
     };

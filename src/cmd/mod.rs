@@ -3,6 +3,7 @@
 
 pub mod carry;
 pub mod fork;
+pub mod hook;
 pub mod list;
 pub mod log;
 pub mod preview;
@@ -62,6 +63,10 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
         Command::Show(args) => show::run(&mut ctx, &args),
         Command::Restore(args) => restore::run(&mut ctx, &args),
         Command::Fork(args) => fork::run(&mut ctx, &args),
+        Command::Hook(args) => {
+            hook::run(args.agent.as_deref(), env, disk);
+            Ok(Outcome::Done)
+        }
         Command::Undo(args) => undo::undo(&mut ctx, &args),
         Command::Redo(args) => undo::redo(&mut ctx, &args),
         Command::Log(args) => log::run(&mut ctx, &args),

@@ -234,6 +234,13 @@ impl Format for Kiro {
         })
     }
 
+    fn file_of(&self, id: &str, _cwd: Option<&Path>, env: &Env) -> Option<PathBuf> {
+        let home = env.dir("KIRO_HOME", ".kiro")?;
+        let name = plain(id).then(|| format!("{id}.jsonl"))?;
+        let folder = home.join("sessions/cli");
+        folder.is_dir().then(|| folder.join(name))
+    }
+
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         alive::at_work(
             &["kiro-cli", "kiro-cli-chat"],

@@ -27,6 +27,7 @@ pub mod kiro;
 pub mod lines;
 pub mod named;
 pub mod patch;
+pub mod payload;
 pub mod pi;
 pub mod qwen;
 pub mod reasonix;
@@ -207,6 +208,12 @@ pub trait Format: Sync {
 
     /// Whether an agent is at work on the session now (`formats/measured.md`: no client keeps its file open).
     fn live(&self, session: &Session, env: &Env) -> Option<Alive>;
+
+    /// The file of the session with this id, where the agent's hooks do not name it; found without looking through the
+    /// agent's sessions, since it waits.
+    fn file_of(&self, _id: &str, _cwd: Option<&Path>, _env: &Env) -> Option<PathBuf> {
+        None
+    }
 
     /// The command that goes on with the session, to be run in its workspace.
     fn resume(&self, session: &Session) -> Option<String>;

@@ -328,6 +328,32 @@ impl Disk for Real {
     }
 }
 
+/// A disk that makes nothing durable: what is written survives the end of this process, and of the machine only when the
+/// system gets round to it. For captures, which an agent waits for; their hashes tell what a power cut took.
+pub struct Unsynced<'d>(pub &'d dyn Disk);
+
+impl Disk for Unsynced<'_> {
+    fn ask(&self, op: Op) -> Verdict {
+        self.0.ask(op)
+    }
+
+    fn reach(&self, point: &'static str) {
+        self.0.reach(point);
+    }
+
+    fn sync(&self, _file: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_all(&self, _dir: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_folder(&self, _dir: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Whether an error says that this file system or kernel cannot do such a thing at all, so that another way is tried.
 #[must_use]
 pub fn unsupported(e: &io::Error) -> bool {

@@ -8,7 +8,7 @@ use super::journal::Journal;
 use super::ours;
 use super::plan::Point;
 use super::timeline::{self, Timeline};
-use crate::ckpt;
+use crate::ckpt::{self, Store};
 use crate::env::Env;
 use crate::error::{Error, Kind};
 use crate::format::{Format, Trouble};
@@ -133,15 +133,23 @@ impl Read {
         Ok(self.format.calls(&self.session, from, env)?)
     }
 
-    /// All checkpoints of the sidecar. All of them, since tying them to turns needs the order.
+    /// All checkpoints of the sidecar, and of the one that was written while the session's file was not known. All of
+    /// them, since tying them to turns needs the order.
     ///
     /// # Errors
-    /// The sidecar is there and cannot be read.
-    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, Error> {
-        match ckpt::open(self.session.path())? {
-            Some(store) => Ok(store.checkpoints(0)?),
-            None => Ok(Vec::new()),
+    /// A sidecar is there and cannot be read.
+    pub fn checkpoints(&self, env: &Env) -> Result<Vec<Checkpoint>, Error> {
+        let mut all = match ckpt::open(self.session.path())? {
+            Some(store) => store.checkpoints(0)?,
+            None => Vec::new(),
+        };
+        let state = env.state.as_deref();
+        let elsewhere = state.and_then(|s| ckpt::without_session(s, &self.session.id));
+        if let Some(store) = elsewhere.and_then(ckpt::at) {
+            all.extend(store.checkpoints(0)?);
+            all.sort_by_key(|c| (c.time, c.turn));
         }
+        Ok(all)
     }
 
     /// Joins both from `from` on.
@@ -150,7 +158,7 @@ impl Read {
     /// As [`Read::calls`] and [`Read::checkpoints`]; the journal cannot be read.
     pub fn timeline(&self, root: &Root, from: u32, env: &Env) -> Result<Timeline, Error> {
         let calls = self.calls(from, env)?;
-        let checkpoints = self.checkpoints()?;
+        let checkpoints = self.checkpoints(env)?;
         let mut timeline = timeline::join(&self.session, root, &calls, &checkpoints, from)?;
         // Without a place for a journal nothing was ever restored.
         if env.state.is_some() {

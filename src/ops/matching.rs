@@ -5,8 +5,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::model::checkpoint::Checkpoint;
-use crate::model::session::Session;
+use crate::model::session::{Session, Turn};
 
 /// A checkpoint and the turn that it belongs to.
 #[derive(Debug)]
@@ -32,8 +34,49 @@ pub fn tie<'a>(session: &Session, checkpoints: &'a [Checkpoint]) -> Vec<Matched<
             checkpoint: c,
         })
         .collect();
+    by_time(session, &mut out);
     by_prompt(session, &mut out);
     out
+}
+
+/// A hook is called when the prompt is sent, so the turn was written down at nearly the same time.
+const AT_ONCE: TimeDelta = TimeDelta::seconds(5);
+
+/// Ties checkpoints to the turn with their prompt that was sent at their time, where that is one turn and no other
+/// checkpoint claims it: a prompt may have been sent again after the conversation went back.
+fn by_time(session: &Session, matched: &mut [Matched<'_>]) {
+    let claims: Vec<Option<u32>> = matched
+        .iter()
+        .map(|m| {
+            let c = m.checkpoint;
+            let open = m.turn.is_none() && c.message.is_none() && !c.prompt.is_empty();
+            let time = c.time.filter(|_| open)?;
+            let near = |t: &&Turn| {
+                let apart = t.at.map(|at| (at - time).abs());
+                apart.is_some_and(|a| a <= AT_ONCE) && same_prompt(&t.prompt, &c.prompt)
+            };
+            let mut fits = session.turns.iter().filter(near);
+            let first = fits.next()?;
+            fits.next().is_none().then_some(first.no)
+        })
+        .collect();
+    for (m, claim) in matched.iter_mut().zip(&claims) {
+        let alone = claims.iter().filter(|c| *c == claim).count() == 1;
+        if let (Some(turn), true) = (claim, alone) {
+            m.turn = Some(*turn);
+        }
+    }
+    // Turns and checkpoints are in one order; a claim against it is none.
+    let mut last = None;
+    for m in matched.iter_mut() {
+        match m.turn {
+            Some(turn) if last.is_some_and(|l| turn <= l) && m.checkpoint.message.is_none() => {
+                m.turn = None;
+            }
+            Some(turn) => last = Some(turn),
+            None => {}
+        }
+    }
 }
 
 /// The turns that the checkpoint at an index may belong to: its own, else those between its neighbours' turns.
@@ -98,10 +141,13 @@ fn by_prompt(session: &Session, matched: &mut [Matched<'_>]) {
             .and_then(|m| m.iter().find_map(|m| m.turn));
         let within = |no: u32| after.is_none_or(|a| no > a) && before.is_none_or(|b| no < b);
         let prompt = &open.checkpoint.prompt;
-        let mut fits = session
-            .turns
-            .iter()
-            .filter(|t| within(t.no) && !prompt.is_empty() && same_prompt(&t.prompt, prompt));
+        let time = open.checkpoint.time;
+        let mut fits = session.turns.iter().filter(|t| {
+            within(t.no)
+                && !prompt.is_empty()
+                && same_prompt(&t.prompt, prompt)
+                && !is_another_time(t, time)
+        });
         let first = fits.next().map(|t| t.no);
         let alone = fits.next().is_none();
         let twins = matched
@@ -122,6 +168,15 @@ fn by_prompt(session: &Session, matched: &mut [Matched<'_>]) {
     }
 }
 
+/// A prompt of the same words that was sent at another time is another one.
+fn is_another_time(turn: &Turn, time: Option<DateTime<Utc>>) -> bool {
+    let apart = turn.at.zip(time).map(|(at, time)| (at - time).abs());
+    apart.is_some_and(|a| a > ANOTHER_TIME)
+}
+
+/// A prompt that was typed while the agent worked is written down later than it is sent.
+const ANOTHER_TIME: TimeDelta = TimeDelta::minutes(2);
+
 /// Whether two recordings of a prompt are of the same one: recorders trim.
 fn same_prompt(a: &str, b: &str) -> bool {
     a.trim() == b.trim()
@@ -130,8 +185,6 @@ fn same_prompt(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::session::Turn;
-
     fn session(prompts: &[&str]) -> Session {
         let turns = prompts.iter().zip(0u32..).map(|(p, no)| Turn {
             no,
@@ -198,6 +251,27 @@ mod tests {
         assert_eq!(tied(&["a", "a"], &both), [Some(0), Some(1)]);
         let one = [checkpoint(0, "a", None)];
         assert_eq!(tied(&["a", "a"], &one), [None]);
+    }
+
+    #[test]
+    fn a_prompt_sent_again_after_a_rewind_is_told_by_its_time() {
+        let at = |s: i64| chrono::DateTime::from_timestamp(s, 0);
+        let mut session = session(&["a", "b", "b"]);
+        for (turn, time) in session.turns.iter_mut().zip([100, 300, 900]) {
+            turn.at = at(time);
+        }
+        let mut c = [
+            checkpoint(0, "a", None),
+            checkpoint(1, "b", None),
+            checkpoint(2, "b", None),
+            checkpoint(3, "b", None),
+        ];
+        // The first `b` was taken back; the checkpoint of the third turn is not there.
+        for (c, time) in c.iter_mut().zip([100, 200, 301, 600]) {
+            c.time = at(time);
+        }
+        let turns: Vec<_> = tie(&session, &c).iter().map(|m| m.turn).collect();
+        assert_eq!(turns, [Some(0), None, Some(1), None]);
     }
 
     #[test]

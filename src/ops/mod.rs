@@ -1,7 +1,9 @@
 //! From sessions to plans and back: discover → gather → timeline → decide → apply. Nothing here prints or asks.
 
 pub mod apply;
+pub mod capture;
 pub mod change;
+pub mod config;
 pub mod contents;
 pub mod coverage;
 pub mod cut;

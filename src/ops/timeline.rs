@@ -145,6 +145,13 @@ impl Timeline {
                 Some(turn) if turn >= from => {
                     last = turn;
                     for (kind, detail) in &m.checkpoint.gaps {
+                        // The hook and the transcript tell of the same command.
+                        let told = |g: &Gap| {
+                            g.turn == turn && g.kind == *kind && detail.ends_with(&g.detail)
+                        };
+                        if *kind == GapKind::Shell && self.gaps.iter().any(told) {
+                            continue;
+                        }
                         self.gaps.push(Gap {
                             turn,
                             kind: *kind,

@@ -284,6 +284,11 @@ pub fn usage_json(error: &clap::Error) -> u8 {
     usage.kind.code()
 }
 
+/// Prints the answer that an agent waits for. Nobody could be told that it was not taken.
+pub fn answer(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 /// Says an error that came before there were streams; returns the exit code.
 #[must_use]
 pub fn lost(error: &Error) -> u8 {

@@ -27,6 +27,7 @@ mod exit_codes;
 mod fault;
 mod fixtures;
 mod fork;
+mod hook;
 mod hostile;
 mod hostile_disk;
 mod hostile_journal;

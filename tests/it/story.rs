@@ -76,14 +76,20 @@ impl<'e> Story<'e> {
         self.tracked.clone_from(&then.tracked);
     }
 
+    /// The time that the next record is of.
+    pub(crate) fn clock(&self) -> String {
+        let second = self.count + 1;
+        format!("2026-03-02T10:{:02}:{:02}.000Z", second / 60, second % 60)
+    }
+
     /// A record of the conversation; returns its id.
     fn record(&mut self, kind: &str, message: &Value, more: &[(&str, Value)]) -> String {
+        let now = self.clock();
         self.count += 1;
         let id = format!("{:08x}-0000-4000-8000-000000000000", self.count);
-        let second = self.count;
         let mut record = json!({
             "parentUuid": self.last, "isSidechain": false, "type": kind, "message": message, "uuid": id,
-            "timestamp": format!("2026-03-02T10:{:02}:{:02}.000Z", second / 60, second % 60),
+            "timestamp": now,
             "cwd": self.root, "sessionId": self.id, "version": "2.1.332",
         });
         for (name, value) in more {

@@ -131,6 +131,14 @@ impl Format for Copilot {
         fork::fork(session, end_of(&self.cut(session, turn, env)?)?, turn, new)
     }
 
+    fn file_of(&self, id: &str, _cwd: Option<&Path>, env: &Env) -> Option<PathBuf> {
+        let home = env.dir("COPILOT_HOME", ".copilot")?;
+        let folder = home
+            .join("session-state")
+            .join(Some(id).filter(|i| plain(i))?);
+        folder.is_dir().then(|| folder.join("events.jsonl"))
+    }
+
     fn live(&self, session: &Session, _env: &Env) -> Option<Alive> {
         let folder = session.path().parent()?;
         in_use(folder)

@@ -126,6 +126,17 @@ impl Format for Kimi {
         fork::fork(session, end_of(&self.cut(session, turn, env)?)?, new)
     }
 
+    fn file_of(&self, id: &str, _cwd: Option<&Path>, env: &Env) -> Option<PathBuf> {
+        if !plain(id) {
+            return None;
+        }
+        // One folder a workspace, each with a folder a session.
+        let sessions = env.dir("KIMI_CODE_HOME", ".kimi-code")?.join("sessions");
+        let own = |workspace: PathBuf| Some(workspace.join(id)).filter(|p| p.is_dir());
+        let folder = entries(&sessions).into_iter().find_map(own)?;
+        Some(folder.join("agents/main/wire.jsonl"))
+    }
+
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         alive::at_work(&["kimi", "kimi-code"], session.root.as_deref(), env.pid)
     }

@@ -331,6 +331,15 @@ impl Format for KimiCli {
         })
     }
 
+    fn file_of(&self, id: &str, cwd: Option<&Path>, env: &Env) -> Option<PathBuf> {
+        let sessions = env.dir("KIMI_SHARE_DIR", ".kimi")?.join("sessions");
+        let workspace = folder_of(cwd?.as_os_str().as_encoded_bytes());
+        let folder = sessions
+            .join(workspace)
+            .join(Some(id).filter(|i| plain(i))?);
+        folder.is_dir().then(|| folder.join(WIRE))
+    }
+
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         alive::at_work(&["kimi", "kimi-cli"], session.root.as_deref(), env.pid)
     }

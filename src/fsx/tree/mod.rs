@@ -1,11 +1,13 @@
 //! The workspace folder and the paths below it that may be written: opened once, walked without following a link,
 //! `..` refused (`bugs.md` 57).
 //!
-//! `safe` says what a path may be made of, `root` turns a recorded path into one, `look` says what stands there.
+//! `safe` says what a path may be made of, `root` turns a recorded path into one, `look` says what stands there, `take`
+//! copies it.
 
 mod look;
 mod root;
 mod safe;
+mod take;
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,7 @@ pub use look::{FileKind, Fingerprint, Look, look_at};
 pub(crate) use root::owner_of;
 pub use root::{Folders, Root};
 pub use safe::{SafePath, bytes_of, path_serde};
+pub use take::Taken;
 
 use std::io;
 
