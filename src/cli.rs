@@ -2,14 +2,16 @@
 //! here are the only copy of the help text, and each long help ends with the exit codes that the command can give.
 //! Does not cover the picker (`rewind` alone), which is a usage error as long as there is none.
 
+mod exits;
+
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::error::Kind;
+use exits::{FORKS, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
+
 use crate::model::point::{OnConflict, Scope, TurnName};
 use crate::model::when::When;
 use crate::ui::{Colour, Talk};
@@ -150,6 +152,29 @@ pub enum Command {
     #[command(verbatim_doc_comment, after_long_help = exit_codes(&[]))]
     Hook(Hook),
 
+    /// Add our hooks to an agent's settings, so that every edit is captured beforehand
+    ///
+    /// Then what a file was before is known also where the agent does not record
+    /// it. Keeps every other byte of the settings, comments too, and does nothing
+    /// where the hooks are there already. Settings that cannot be parsed are not
+    /// touched.
+    ///
+    /// Example:
+    ///   rewind init claude
+    ///   rewind init codex --project --dry-run
+    #[command(verbatim_doc_comment, after_long_help = exit_codes(SETS_UP))]
+    Init(Init),
+
+    /// Take our hooks out of an agent's settings
+    ///
+    /// Settings that nobody has changed since have the same bytes as before; of
+    /// others only our own entries go.
+    ///
+    /// Example:
+    ///   rewind deinit claude
+    #[command(verbatim_doc_comment, after_long_help = exit_codes(SETS_UP))]
+    Deinit(Init),
+
     /// Take the code, the conversation or both back to before a turn
     ///
     /// Files that somebody changed since the agent wrote them stop it, unless
@@ -210,6 +235,22 @@ pub struct Hook {
     /// The agent that calls
     #[arg(value_name = "AGENT")]
     pub agent: Option<String>,
+}
+
+/// Arguments of `init` and `deinit`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The agent
+    #[arg(value_name = "AGENT")]
+    pub agent: String,
+
+    /// The settings of the project in this folder, or in that of `--workspace`, instead of your own
+    #[arg(long)]
+    pub project: bool,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `sessions`.
@@ -413,71 +454,6 @@ impl ValueEnum for Colour {
     }
 }
 
-/// What a command that reads no single session can end with.
-const READS: &[Kind] = &[Kind::Failed, Kind::Usage, Kind::Storage, Kind::Internal];
-/// What a command that reads one session can end with.
-const READS_ONE: &[Kind] = &[
-    Kind::Failed,
-    Kind::Usage,
-    Kind::NotFound,
-    Kind::Unsupported,
-    Kind::Damaged,
-    Kind::Storage,
-    Kind::Internal,
-];
-/// What a command that plans and does nothing can end with.
-const SHOWS: &[Kind] = READS_ONE;
-/// What a command that changes files can end with.
-const WRITES: &[Kind] = &Kind::ALL;
-
-/// What `fork` can end with.
-const FORKS: &[Kind] = &[
-    Kind::Failed,
-    Kind::Usage,
-    Kind::Conflict,
-    Kind::NotFound,
-    Kind::Unsupported,
-    Kind::Damaged,
-    Kind::Storage,
-    Kind::Internal,
-];
-
-/// What each exit code means, for the help.
-fn meaning(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Failed => "failed: nothing changed; the message says why",
-        Kind::Usage => "usage: bad arguments, or no terminal and no --yes",
-        Kind::Partial => "partial: done, except the named paths",
-        Kind::Conflict => {
-            "conflict: refused, nothing written; files changed since, or the plan is stale"
-        }
-        Kind::NotFound => "not-found: no such session, turn, operation or file; or ambiguous",
-        Kind::Unsupported => {
-            "unsupported: the format is read-only for this, or newer than this program"
-        }
-        Kind::Busy => "busy: a live agent or another rewind holds the session or the folder",
-        Kind::Damaged => "damaged: needed bytes are missing or do not match their hash",
-        Kind::Storage => "storage: no space, read-only, no permission; rolled back",
-        Kind::Internal => "internal: a bug of this program",
-        Kind::Interrupted => "interrupted: stopped by Ctrl-C; the next run finishes or reverts it",
-    }
-}
-
-/// The end of a long help.
-fn exit_codes(kinds: &[Kind]) -> String {
-    let mut text = String::from("EXIT STATUS:\n    0  done and verified, or nothing to do");
-    for kind in kinds {
-        // Writing to a string does not fail.
-        let _ = write!(text, "\n  {:>3}  {}", kind.code(), meaning(*kind));
-    }
-    text
-}
-
-/// The whole table, for the help of the program itself.
-fn all_exit_codes() -> String {
-    exit_codes(&Kind::ALL)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -619,7 +595,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 9);
+        assert_eq!(names.len(), 11);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

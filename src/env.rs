@@ -24,6 +24,8 @@ pub struct Env {
     pub now: DateTime<Utc>,
     /// Where a test wants the program to be killed; means nothing in a release build.
     pub crash: Option<String>,
+    /// This program's file.
+    pub exe: Option<PathBuf>,
     /// Number of this process.
     pub pid: u32,
     /// Whether standard input and standard error are a terminal, so that a person can be asked.
@@ -49,6 +51,7 @@ impl Env {
         Ok(Self {
             cwd: std::env::current_dir()?,
             now: now(&vars),
+            exe: std::env::current_exe().ok(),
             pid: std::process::id(),
             crash: std::env::var("REWIND_CRASH_AT").ok(),
             interactive: term.is_term() && std::io::IsTerminal::is_terminal(&std::io::stdin()),
@@ -72,6 +75,7 @@ impl Env {
             vars: BTreeMap::new(),
             now: DateTime::UNIX_EPOCH,
             crash: None,
+            exe: None,
             pid: 1,
             interactive: false,
             tty: false,
@@ -92,6 +96,13 @@ impl Env {
             .get(OsStr::new(name))
             .map(OsString::as_os_str)
             .filter(|v| !v.is_empty())
+    }
+
+    /// The folders that the shell looks for programs in.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let all = self.var("PATH").unwrap_or_default();
+        std::env::split_paths(all).collect()
     }
 
     /// A folder: of the variable where set, else below the home folder.

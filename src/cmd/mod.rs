@@ -4,6 +4,7 @@
 pub mod carry;
 pub mod fork;
 pub mod hook;
+pub mod init;
 pub mod list;
 pub mod log;
 pub mod preview;
@@ -67,6 +68,8 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
             hook::run(args.agent.as_deref(), env, disk);
             Ok(Outcome::Done)
         }
+        Command::Init(args) => init::init(&mut ctx, &args),
+        Command::Deinit(args) => init::deinit(&mut ctx, &args),
         Command::Undo(args) => undo::undo(&mut ctx, &args),
         Command::Redo(args) => undo::redo(&mut ctx, &args),
         Command::Log(args) => log::run(&mut ctx, &args),

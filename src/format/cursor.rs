@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use super::chat::{self, Action, Dialect, Known, Tool};
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::entries;
 use super::{Access, Alive, Card, Format, Head, Trouble};
@@ -150,6 +151,28 @@ impl Format for Cursor {
 
     fn live(&self, _session: &Session, _env: &Env) -> Option<Alive> {
         None
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "",
+                home: ".cursor",
+                file: "hooks.json",
+            },
+            project: Some(".cursor/hooks.json"),
+            form: hooks::Form::Flat {
+                on: &[
+                    ("beforeSubmitPrompt", None),
+                    ("preToolUse", None),
+                    ("postToolUse", None),
+                ],
+                command: "command",
+                timeout: None,
+                more: "",
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, _session: &Session) -> Option<String> {

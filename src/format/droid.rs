@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use super::chat::{self, Action, Dialect, Known, Tool};
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::{entries, plain, text};
 use super::splice::{pieces, token};
@@ -192,6 +193,22 @@ impl Format for Droid {
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         alive::at_work(&["droid"], session.root.as_deref(), env.pid)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "",
+                home: ".factory",
+                file: "settings.json",
+            },
+            project: Some(".factory/settings.json"),
+            form: hooks::Form::Groups {
+                on: hooks::ALL_TOOLS,
+                timeout: 10,
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

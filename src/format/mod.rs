@@ -20,6 +20,7 @@ pub mod generic;
 pub mod gptme;
 pub mod grok;
 mod head;
+pub mod hooks;
 pub mod json;
 pub mod kimi;
 pub mod kimi_cli;
@@ -212,6 +213,11 @@ pub trait Format: Sync {
     /// The file of the session with this id, where the agent's hooks do not name it; found without looking through the
     /// agent's sessions, since it waits.
     fn file_of(&self, _id: &str, _cwd: Option<&Path>, _env: &Env) -> Option<PathBuf> {
+        None
+    }
+
+    /// How the agent is told to call our hook; `None` where it has no hooks, or they are not known.
+    fn hooks(&self) -> Option<hooks::Setup> {
         None
     }
 

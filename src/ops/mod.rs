@@ -11,6 +11,7 @@ pub mod decide;
 pub mod discover;
 pub mod fork;
 pub mod gather;
+pub mod init;
 pub mod journal;
 pub mod matching;
 pub mod ours;

@@ -98,6 +98,24 @@ pub struct Sessions {
     pub faults: Vec<FaultOut>,
 }
 
+/// `rewind init` and `rewind deinit`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Init {
+    /// `rewind.init/1` or `rewind.deinit/1`.
+    pub schema: &'static str,
+    /// `planned`, `done` or `unchanged`.
+    pub status: &'static str,
+    /// The agent.
+    pub agent: String,
+    /// The settings file.
+    #[serde(flatten)]
+    pub path: PathOut,
+    /// The events that are hooked.
+    pub events: Vec<&'static str>,
+    /// What the user must still do.
+    pub then: Option<&'static str>,
+}
+
 /// A description of an agent that cannot be used.
 #[derive(Debug, Clone, Serialize)]
 pub struct FaultOut {

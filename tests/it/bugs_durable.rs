@@ -126,6 +126,7 @@ fn surroundings(env: &TestEnv) -> Env {
         vars: std::collections::BTreeMap::new(),
         now: chrono::Utc::now(),
         crash: None,
+        exe: None,
         pid: std::process::id(),
         interactive: false,
         tty: false,

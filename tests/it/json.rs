@@ -114,6 +114,8 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     all.push(result(&env.run(&["undo", "--yes", "--json"])));
     all.push(result(&env.run(&["redo", "--yes", "--json"])));
     all.push(result(&env.run(&["log", "--json"])));
+    all.push(result(&env.run(&["init", "codex", "--json"])));
+    all.push(result(&env.run(&["deinit", "claude", "--json"])));
     let schema = |v: &Value| v["schema"].as_str().unwrap().to_owned();
     all.into_iter().map(|v| (schema(&v), v)).collect()
 }
@@ -147,6 +149,24 @@ fn each_object_has_these_members() {
     unsupported[].instead: string
     unsupported[].path: string
     unsupported[].why: string
+    ");
+    assert_snapshot!(of("rewind.init/1"), @"
+    agent: string
+    events: array
+    events[]: string
+    path: string
+    schema: string
+    status: string
+    then: string
+    ");
+    assert_snapshot!(of("rewind.deinit/1"), @"
+    agent: string
+    events: array
+    events[]: string
+    path: string
+    schema: string
+    status: string
+    then: null
     ");
     assert_snapshot!(of("rewind.fork/1"), @"
     checkpoints: number

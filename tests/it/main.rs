@@ -31,6 +31,7 @@ mod hook;
 mod hostile;
 mod hostile_disk;
 mod hostile_journal;
+mod init;
 mod json;
 mod json_page;
 mod killed;

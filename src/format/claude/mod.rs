@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 pub use kin::{IFLOW, Kin, OPENCLAUDE, QODER};
 
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::{Alive, Card, Format, Head, Trouble};
 use crate::env::Env;
@@ -82,6 +83,22 @@ impl Format for Claude {
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         place::live(session, env)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "CLAUDE_CONFIG_DIR",
+                home: ".claude",
+                file: "settings.json",
+            },
+            project: Some(".claude/settings.json"),
+            form: hooks::Form::Groups {
+                on: hooks::CLAUDE,
+                timeout: 10,
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

@@ -30,6 +30,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::hooks::{self, Setup};
 use super::json::{Fields, Value};
 use super::{Alive, Card, Format, Head, Trouble};
 use crate::env::Env;
@@ -92,6 +93,24 @@ impl Format for Codex {
         rollouts::homes(Some(session.path()), env)
             .iter()
             .find_map(|home| locked(home, &session.id))
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "CODEX_HOME",
+                home: ".codex",
+                file: "hooks.json",
+            },
+            project: Some(".codex/hooks.json"),
+            form: hooks::Form::Groups {
+                on: hooks::ALL_TOOLS,
+                timeout: 10,
+            },
+            then: Some(
+                "start Codex, type `/hooks` and trust them: until then it leaves them out without a word",
+            ),
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

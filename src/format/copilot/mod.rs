@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub use vscode::VsCode;
 
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::{plain, text};
 use super::splice::end_of;
@@ -147,6 +148,28 @@ impl Format for Copilot {
                 let name = plain(&session.id).then(|| format!("{}.lock", session.id))?;
                 alive::locked(&folder.parent()?.join(".session-operation-locks").join(name))
             })
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "COPILOT_HOME",
+                home: ".copilot",
+                file: "hooks/rewind.json",
+            },
+            project: Some(".github/hooks/rewind.json"),
+            form: hooks::Form::Flat {
+                on: &[
+                    ("userPromptSubmitted", None),
+                    ("preToolUse", None),
+                    ("postToolUse", None),
+                ],
+                command: "bash",
+                timeout: Some(("timeoutSec", 10)),
+                more: "\"type\": \"command\", ",
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

@@ -29,6 +29,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::{Alive, Card, Format, Head, Trouble};
 use crate::env::Env;
@@ -87,6 +88,26 @@ impl Format for Gemini {
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         live::live(session, env)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "GEMINI_CLI_HOME",
+                home: "",
+                file: ".gemini/settings.json",
+            },
+            project: Some(".gemini/settings.json"),
+            form: hooks::Form::Groups {
+                on: &[
+                    ("BeforeAgent", None),
+                    ("BeforeTool", Some("*")),
+                    ("AfterTool", Some("*")),
+                ],
+                timeout: 10000,
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

@@ -19,6 +19,7 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::{entries, plain, text};
 use super::splice::end_of;
@@ -139,6 +140,22 @@ impl Format for Kimi {
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         alive::at_work(&["kimi", "kimi-code"], session.root.as_deref(), env.pid)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "KIMI_CODE_HOME",
+                home: ".kimi-code",
+                file: "config.toml",
+            },
+            project: None,
+            form: hooks::Form::Tables {
+                on: hooks::ALL_TOOLS,
+                timeout: 10,
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

@@ -22,6 +22,7 @@ use chrono::{DateTime, Utc};
 use md5::{Digest, Md5};
 
 use super::chat::{self, Action, Dialect, Input, Known, Tool};
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::{entries, hex, plain, text};
 use super::splice::{document, pieces, side_file, token};
@@ -342,6 +343,22 @@ impl Format for KimiCli {
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         alive::at_work(&["kimi", "kimi-cli"], session.root.as_deref(), env.pid)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "KIMI_SHARE_DIR",
+                home: ".kimi",
+                file: "config.toml",
+            },
+            project: None,
+            form: hooks::Form::Tables {
+                on: hooks::ALL_TOOLS,
+                timeout: 10,
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

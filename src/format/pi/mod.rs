@@ -21,6 +21,7 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::{entries, plain, text};
 use super::splice::end_of;
@@ -123,6 +124,21 @@ impl Format for Pi {
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         let names = ["pi", "omp", "prime", "openclaw"];
         alive::at_work(&names, session.root.as_deref(), env.pid)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "PI_CODING_AGENT_DIR",
+                home: ".pi/agent",
+                file: "extensions/rewind.ts",
+            },
+            project: Some(".pi/extensions/rewind.ts"),
+            form: hooks::Form::Own {
+                text: include_str!("extension.ts"),
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {

@@ -20,6 +20,7 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
+use super::hooks::{self, Setup};
 use super::json::Value;
 use super::record::entries;
 use super::splice::end_of;
@@ -104,6 +105,22 @@ impl Format for Qwen {
 
     fn live(&self, session: &Session, env: &Env) -> Option<Alive> {
         live::live(session, env)
+    }
+
+    fn hooks(&self) -> Option<Setup> {
+        Some(Setup {
+            user: hooks::Place {
+                var: "",
+                home: ".qwen",
+                file: "settings.json",
+            },
+            project: Some(".qwen/settings.json"),
+            form: hooks::Form::Groups {
+                on: hooks::ALL_TOOLS,
+                timeout: 10000,
+            },
+            then: None,
+        })
     }
 
     fn resume(&self, session: &Session) -> Option<String> {
