@@ -21,7 +21,7 @@ pub fn init(ctx: &mut Context<'_>, args: &cli::Init) -> Result<Outcome> {
 /// Takes the hooks out.
 ///
 /// # Errors
-/// As [`init`].
+/// As [`init()`].
 pub fn deinit(ctx: &mut Context<'_>, args: &cli::Init) -> Result<Outcome> {
     let plan = init::take_out(&args.agent, &whose(ctx, args), ctx.env)?;
     carry_out(ctx, args, &plan, Way::Out)
