@@ -235,6 +235,10 @@ pub struct Hook {
     /// The agent that calls
     #[arg(value_name = "AGENT")]
     pub agent: Option<String>,
+
+    /// Store the whole work tree at each prompt, as a commit that no branch holds
+    #[arg(long)]
+    pub git: bool,
 }
 
 /// Arguments of `init` and `deinit`.
@@ -247,6 +251,13 @@ pub struct Init {
     /// The settings of the project in this folder, or in that of `--workspace`, instead of your own
     #[arg(long)]
     pub project: bool,
+
+    /// Also store the whole work tree at each prompt with git, so that what the shell did to files can be taken back
+    ///
+    /// Each is a commit under `refs/rewind/` that no branch holds. HEAD, the index, stash, hooks and config stay as they
+    /// are, and ignored files are left out.
+    #[arg(long)]
+    pub git: bool,
 
     /// Show what would change, and change nothing
     #[arg(long)]

@@ -12,6 +12,7 @@ pub mod env;
 pub mod error;
 pub mod format;
 pub mod fsx;
+pub mod git;
 pub mod model;
 pub mod ops;
 pub mod ui;
@@ -49,7 +50,13 @@ fn hook(args: &[std::ffi::OsString]) -> u8 {
     let run = || {
         if let Ok(env) = Env::of_process() {
             let plan = env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse);
-            cmd::hook::run(cmd::hook::agent(args), &env, &fsx::Real::with_crash(plan));
+            let git = args.iter().any(|a| a == "--git");
+            cmd::hook::run(
+                cmd::hook::agent(args),
+                git,
+                &env,
+                &fsx::Real::with_crash(plan),
+            );
         }
     };
     let _ = std::panic::catch_unwind(run);

@@ -112,7 +112,9 @@ impl Sort {
     fn of(word: &str) -> Self {
         match word {
             "bash_side_effect" | "shell" => Self::Shell,
-            "hook_write" | "mcp_external" | "background_writer_cross_turn" | "tool" => Self::Tool,
+            "git" | "hook_write" | "mcp_external" | "background_writer_cross_turn" | "tool" => {
+                Self::Tool
+            }
             "outside_workspace" => Self::Outside,
             "expired_file_payload" | "checkpoint" => Self::Expired,
             "scratch" | "legacy_unverified" => Self::Nothing,

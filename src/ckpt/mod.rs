@@ -218,6 +218,7 @@ fn damaged(turn: u32, reason: Reason) -> Checkpoint {
         session: None,
         files: Vec::new(),
         gaps: Vec::new(),
+        tree: None,
         damaged: Some(reason),
     }
 }

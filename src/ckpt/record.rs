@@ -25,7 +25,7 @@ use super::entry::{Before, Entry};
 use super::fields::{Wrong, flag, members, path, string};
 use super::gaps::{Doubts, Gaps};
 use crate::format::json::Value;
-use crate::model::checkpoint::{Checkpoint, Snapshot};
+use crate::model::checkpoint::{Checkpoint, Snapshot, Tree};
 use crate::model::edit::{GapKind, Reason, RecordedPath, State};
 
 /// The largest record that is read, in bytes: 32 MiB a file is the recorders' own limit.
@@ -163,6 +163,7 @@ impl Reading<'_> {
             expired,
             message,
             root,
+            git,
         ] = members(
             object,
             [
@@ -178,6 +179,7 @@ impl Reading<'_> {
                 "expiredFilePayload",
                 "messageId",
                 "root",
+                "git",
             ],
         )?;
         self.sane(schema, turn)?;
@@ -204,6 +206,7 @@ impl Reading<'_> {
             session: string(session)?.filter(|s| !s.is_empty()),
             files,
             gaps: gaps.told,
+            tree: tree(git)?,
             damaged: None,
         };
         Ok(Record { checkpoint, marker })
@@ -293,6 +296,21 @@ impl Reading<'_> {
         let file = folder.join("files").join(format!("{index:04}.before"));
         blobs::plain_file(&file).map(|()| file)
     }
+}
+
+/// The commits of git mode: `"git":{"top":"/w","begin":"<commit>","end":"<commit>"}`.
+fn tree(git: Option<Value<'_>>) -> Result<Option<Tree>, Wrong> {
+    let Some(git) = git.filter(|v| !v.is_null()) else {
+        return Ok(None);
+    };
+    let [top, begin, end] = members(&git, ["top", "begin", "end"])?;
+    let commit = |v| -> Result<Option<String>, Wrong> {
+        let hex = |s: &String| s.len() >= 40 && s.bytes().all(|b| b.is_ascii_hexdigit());
+        Ok(string(v)?.filter(hex))
+    };
+    let top = path(top)?.filter(|t| t.is_absolute());
+    let (begin, end) = (commit(begin)?, commit(end)?);
+    Ok(top.zip(begin).map(|(top, begin)| Tree { top, begin, end }))
 }
 
 /// Turns "there is none" into `None`, and keeps every other reason.

@@ -26,7 +26,7 @@ pub fn agent(args: &[OsString]) -> Option<&str> {
 }
 
 /// Runs the hook.
-pub fn run(agent: Option<&str>, env: &Env, disk: &dyn Disk) {
+pub fn run(agent: Option<&str>, git: bool, env: &Env, disk: &dyn Disk) {
     let mut payload = Vec::new();
     let mut input = std::io::stdin().lock();
     // A payload that cannot be read is as good as none.
@@ -36,6 +36,7 @@ pub fn run(agent: Option<&str>, env: &Env, disk: &dyn Disk) {
     let call = Call {
         payload: &payload,
         agent,
+        git,
     };
     if let Some(answer) = capture::answer(call) {
         crate::ui::answer(answer);

@@ -4,7 +4,7 @@
 use super::{Context, Outcome};
 use crate::cli;
 use crate::error::Result;
-use crate::ops::init::{self, Plan, Whose};
+use crate::ops::init::{self, Mode, Plan, Whose};
 use crate::ui::diff::{Side, unified};
 use crate::ui::json::{self, PathOut};
 use crate::ui::path_text;
@@ -14,7 +14,8 @@ use crate::ui::path_text;
 /// # Errors
 /// The agent has no hooks, or its settings cannot be read, parsed or written; they are as they were.
 pub fn init(ctx: &mut Context<'_>, args: &cli::Init) -> Result<Outcome> {
-    let plan = init::add(&args.agent, &whose(ctx, args), ctx.env)?;
+    let mode = if args.git { Mode::Git } else { Mode::Files };
+    let plan = init::add(&args.agent, &whose(ctx, args), mode, ctx.env)?;
     carry_out(ctx, args, &plan, Way::In)
 }
 

@@ -65,7 +65,7 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
         Command::Restore(args) => restore::run(&mut ctx, &args),
         Command::Fork(args) => fork::run(&mut ctx, &args),
         Command::Hook(args) => {
-            hook::run(args.agent.as_deref(), env, disk);
+            hook::run(args.agent.as_deref(), args.git, env, disk);
             Ok(Outcome::Done)
         }
         Command::Init(args) => init::init(&mut ctx, &args),

@@ -171,6 +171,7 @@ impl Format for Cursor {
                 timeout: None,
                 more: "",
             },
+            end: Some("stop"),
             then: None,
         })
     }

@@ -207,6 +207,7 @@ impl Format for Droid {
                 on: hooks::ALL_TOOLS,
                 timeout: 10,
             },
+            end: Some("Stop"),
             then: None,
         })
     }

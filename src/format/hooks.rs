@@ -14,6 +14,8 @@ pub struct Setup {
     pub project: Option<&'static str>,
     /// What stands in it.
     pub form: Form,
+    /// The event at the end of a turn, for git mode.
+    pub end: Option<&'static str>,
     /// What the user must still do, in a sentence.
     pub then: Option<&'static str>,
 }

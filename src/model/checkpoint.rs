@@ -39,6 +39,17 @@ pub struct Snapshot {
     pub after: Option<AfterMark>,
 }
 
+/// The whole work tree at a turn, as commits that git mode made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// Top folder of the work tree.
+    pub top: std::path::PathBuf,
+    /// The commit of its beginning.
+    pub begin: String,
+    /// The commit of its end, where the agent told of that.
+    pub end: Option<String>,
+}
+
 /// What a store knows of the files at the start of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -58,6 +69,8 @@ pub struct Checkpoint {
     pub files: Vec<Snapshot>,
     /// What the recorder could not cover: kind and its words.
     pub gaps: Vec<(GapKind, String)>,
+    /// The whole work tree, in git mode.
+    pub tree: Option<Tree>,
     /// Set when the record itself cannot be read: its files are unknown, and no later snapshot may stand in.
     pub damaged: Option<Reason>,
 }

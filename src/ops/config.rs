@@ -5,6 +5,8 @@
 //! largest = "32MiB"            # a larger file is a gap
 //! exclude = ["secrets/**"]     # never captured
 //! durability = "fsync"         # or "kill", the default: a power cut may cost the newest captures
+//! git = true                   # the whole work tree at each prompt, as a commit
+//! git_limit_ms = 2000          # longer, and it is a gap
 //! ```
 
 use std::path::PathBuf;
@@ -24,6 +26,10 @@ pub struct Config {
     pub left_out: GlobSet,
     /// A capture is on the disk, and not only with the system, when the hook returns.
     pub durable: bool,
+    /// The whole work tree is stored at each prompt.
+    pub git: bool,
+    /// How long that may take, in milliseconds.
+    pub git_limit: u32,
     /// What is wrong with the file; the defaults are in force then.
     pub fault: Option<Fault>,
 }
@@ -40,12 +46,17 @@ pub struct Fault {
 /// The recorders' own limit (`design.md` §6).
 const LARGEST: u64 = 32 << 20;
 
+/// An agent waits for no more than this.
+const GIT_LIMIT: u32 = 2000;
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             largest: LARGEST,
             left_out: GlobSet::empty(),
             durable: false,
+            git: false,
+            git_limit: GIT_LIMIT,
             fault: None,
         }
     }
@@ -63,6 +74,8 @@ struct Capture {
     largest: Option<Size>,
     exclude: Vec<String>,
     durability: Durability,
+    git: bool,
+    git_limit_ms: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -146,6 +159,8 @@ impl Config {
             largest,
             left_out: left_out.build().map_err(|e| e.to_string())?,
             durable: page.capture.durability == Durability::Fsync,
+            git: page.capture.git,
+            git_limit: page.capture.git_limit_ms.unwrap_or(GIT_LIMIT),
             fault: None,
         })
     }

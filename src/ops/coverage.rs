@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::matching::{may_be_of, tie};
+use super::worktree;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::edit::{Calls, Change, Edit, Gap, GapKind, Reason, Source, State};
 use crate::model::session::Session;
@@ -90,6 +91,9 @@ pub fn of(session: &Session, calls: &Calls, checkpoints: &[Checkpoint]) -> BTree
     for edit in &calls.edits {
         all.edit(edit);
     }
+    let covered = worktree::covered(session, checkpoints);
+    let filled = |g: &Gap| g.kind == GapKind::Shell && covered.contains(&g.turn);
+    all.gaps.retain(|g| !filled(g));
     all.covered()
 }
 

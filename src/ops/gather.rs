@@ -8,13 +8,14 @@ use super::journal::Journal;
 use super::ours;
 use super::plan::Point;
 use super::timeline::{self, Timeline};
+use super::worktree;
 use crate::ckpt::{self, Store};
 use crate::env::Env;
 use crate::error::{Error, Kind};
 use crate::format::{Format, Trouble};
 use crate::fsx::tree::Root;
 use crate::model::checkpoint::Checkpoint;
-use crate::model::edit::Calls;
+use crate::model::edit::{Calls, Gap, GapKind};
 use crate::model::point::TurnName;
 use crate::model::session::{Session, Turn};
 
@@ -157,8 +158,12 @@ impl Read {
     /// # Errors
     /// As [`Read::calls`] and [`Read::checkpoints`]; the journal cannot be read.
     pub fn timeline(&self, root: &Root, from: u32, env: &Env) -> Result<Timeline, Error> {
-        let calls = self.calls(from, env)?;
-        let checkpoints = self.checkpoints(env)?;
+        let mut calls = self.calls(from, env)?;
+        let mut checkpoints = self.checkpoints(env)?;
+        let sidecar = ckpt::sidecar(self.session.path());
+        let covered = worktree::add(&self.session, &mut checkpoints, &sidecar, from);
+        let filled = |g: &Gap| g.kind == GapKind::Shell && covered.contains(&g.turn);
+        calls.gaps.retain(|g| !filled(g));
         let mut timeline = timeline::join(&self.session, root, &calls, &checkpoints, from)?;
         // Without a place for a journal nothing was ever restored.
         if env.state.is_some() {

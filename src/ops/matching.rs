@@ -219,6 +219,7 @@ mod tests {
             session: None,
             files: Vec::new(),
             gaps: Vec::new(),
+            tree: None,
             damaged: None,
         }
     }

@@ -22,6 +22,7 @@ mod snapshots;
 pub mod states;
 pub mod timeline;
 pub mod undo;
+pub mod worktree;
 
 pub use crate::fsx::hash::hex;
 pub use crate::fsx::new_file;

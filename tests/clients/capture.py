@@ -2,7 +2,7 @@
 """Holds our hooks against a real client: set up by `rewind init` alone, a scripted session, then `rewind restore N --scope code`
 for every N, which must give the exact tree that turn N began with.
 
-usage: capture.py BINARY HARNESS CLIENT       in a network namespace with loopback only:
+usage: capture.py BINARY HARNESS CLIENT [--git]       in a network namespace with loopback only:
   unshare -n sh -c 'ip link set lo up; exec python3 tests/clients/capture.py target/release/rewind ../shared/harness claude'
 
 The client talks to the harness's own model. Acts in /home/dev, which it empties. Prints one line a check; the last line is the count.
@@ -23,6 +23,10 @@ TURNS = [
     [["bash", "true"]],
     [["write", "last", "with a line end\n"], ["write", "a.txt", "and again\n"], ["edit", "a.txt", "again", "once more"]],
 ]
+GIT = "--git" in sys.argv
+if GIT:
+    TURNS[3] = [["bash", "rm a.txt last; echo more >> bytes.csv; mkdir -p made; echo by-shell > made/new"]]
+    TURNS[4] = [["write", "again", "written\\n"]]
 faults = checks = 0
 
 
@@ -40,7 +44,7 @@ def rewind(*args):
 
 
 def tree(root):
-    return {str(p.relative_to(root)): (p.read_bytes(), p.stat().st_mode & 0o777) for p in sorted(Path(root).rglob("*")) if p.is_file()}
+    return {str(p.relative_to(root)): (p.read_bytes(), p.stat().st_mode & 0o777) for p in sorted(Path(root).rglob("*")) if p.is_file() and ".git/" not in str(p)}
 
 
 class Trusted(drive.Codex):
@@ -56,7 +60,21 @@ client = (Trusted if NAME == "codex" else drive.ALL[NAME])(HOME, WS)
 client.setup()
 for path, text in SEED.items():
     (WS / path).write_bytes(text.encode())
-code, said = rewind("init", NAME)
+if GIT:
+    for args in (["init", "-q"], ["add", "-A"], ["-c", "user.name=u", "-c", "user.email=u@x", "commit", "-qm", "all"]):
+        subprocess.run(["git", *args], cwd=WS, check=True, env={"HOME": str(HOME), "PATH": "/usr/bin:/bin"})
+
+
+def repo():
+    if not GIT:
+        return None
+    told = [subprocess.run(["git", *a], cwd=WS, capture_output=True, env={"HOME": str(HOME), "PATH": "/usr/bin:/bin", "GIT_OPTIONAL_LOCKS": "0"}).stdout
+            for a in (["stash", "list"], ["rev-parse", "HEAD"], ["branch", "-a"], ["log", "--oneline", "--branches"], ["diff", "--cached"])]
+    return told, (WS / ".git/config").read_bytes()
+
+
+before = repo()
+code, said = rewind("init", NAME, *(["--git"] if GIT else []))
 say(code == 0, f"init: {said.splitlines()[-1] if said else code}")
 log = Path(tempfile.mkdtemp()) / "requests.jsonl"
 mock = drive.start_mock(log)
@@ -86,6 +104,7 @@ for n, want in enumerate(trees):
     if code in (0, 3) and now != end:
         code, said = rewind("undo", "--yes")
         say(code == 0 and tree(WS) == end, f"undo: {code} {said if code else ''}")
+say(repo() == before, "the user's git is as it was")
 code, said = rewind("list")
 print(said)
 code, said = rewind("deinit", NAME)

@@ -25,7 +25,11 @@ const IMPORTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("format", &["model", "error", "env"]),
-    ("ops", &["format", "ckpt", "fsx", "model", "error", "env"]),
+    ("git", &["model", "error"]),
+    (
+        "ops",
+        &["format", "ckpt", "fsx", "git", "model", "error", "env"],
+    ),
     // `ui` takes the surroundings as a value, for the terminal and its variables.
     ("ui", &["model", "error", "env"]),
     ("cli", &["ui", "model", "error"]),

@@ -27,6 +27,7 @@ mod exit_codes;
 mod fault;
 mod fixtures;
 mod fork;
+mod git_mode;
 mod hook;
 mod hostile;
 mod hostile_disk;

@@ -97,6 +97,7 @@ impl Format for Claude {
                 on: hooks::CLAUDE,
                 timeout: 10,
             },
+            end: Some("Stop"),
             then: None,
         })
     }

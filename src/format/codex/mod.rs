@@ -107,6 +107,7 @@ impl Format for Codex {
                 on: hooks::ALL_TOOLS,
                 timeout: 10,
             },
+            end: Some("Stop"),
             then: Some(
                 "start Codex, type `/hooks` and trust them: until then it leaves them out without a word",
             ),

@@ -168,6 +168,7 @@ impl Format for Copilot {
                 timeout: Some(("timeoutSec", 10)),
                 more: "\"type\": \"command\", ",
             },
+            end: Some("agentStop"),
             then: None,
         })
     }

@@ -106,6 +106,7 @@ impl Format for Gemini {
                 ],
                 timeout: 10000,
             },
+            end: Some("AfterAgent"),
             then: None,
         })
     }

@@ -154,6 +154,7 @@ impl Format for Kimi {
                 on: hooks::ALL_TOOLS,
                 timeout: 10,
             },
+            end: Some("Stop"),
             then: None,
         })
     }

@@ -357,6 +357,7 @@ impl Format for KimiCli {
                 on: hooks::ALL_TOOLS,
                 timeout: 10,
             },
+            end: Some("Stop"),
             then: None,
         })
     }

@@ -32,6 +32,8 @@ pub enum Event {
     After,
     /// The turn ended, at an agent that tells of no prompts.
     TurnEnd,
+    /// The turn ended; the next prompt begins another one.
+    Stop,
     /// Anything else.
     Other,
 }
@@ -161,6 +163,7 @@ fn named(name: &str) -> Event {
         "posttooluse" | "posttoolusefailure" | "aftertool" | "aftertooluse" | "afterfileedit"
         | "toolresult" => Event::After,
         "postagentturn" => Event::TurnEnd,
+        "stop" | "afteragent" | "agentstop" | "sessionend" => Event::Stop,
         _ => Event::Other,
     }
 }

@@ -137,6 +137,7 @@ impl Format for Pi {
             form: hooks::Form::Own {
                 text: include_str!("extension.ts"),
             },
+            end: None,
             then: None,
         })
     }

@@ -119,6 +119,7 @@ impl Format for Qwen {
                 on: hooks::ALL_TOOLS,
                 timeout: 10000,
             },
+            end: Some("Stop"),
             then: None,
         })
     }

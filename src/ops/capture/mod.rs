@@ -17,6 +17,7 @@ mod current;
 mod place;
 mod record;
 mod snap;
+mod tree;
 
 use std::ffi::OsStr;
 use std::io;
@@ -32,6 +33,7 @@ use crate::fsx::{Disk, Unsynced, durable, lock};
 use current::Current;
 use record::{FileRecord, GapRecord, Record};
 use snap::{Blobs, Found, Limits};
+use tree::Stored;
 
 /// What a hook was called with.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,8 @@ pub struct Call<'a> {
     pub payload: &'a [u8],
     /// The agent, where the hook was set up with its name.
     pub agent: Option<&'a str>,
+    /// The hook was set up with git mode.
+    pub git: bool,
 }
 
 /// What came of it.
@@ -65,7 +69,8 @@ pub fn capture(call: Call<'_>, config: &Config, env: &Env, disk: &dyn Disk) -> O
     let Some(payload) = payload::read(call.payload) else {
         return Outcome::Nothing;
     };
-    if payload.event == Event::Other {
+    let git = config.git || call.git;
+    if payload.event == Event::Other || (payload.event == Event::Stop && !git) {
         return Outcome::Nothing;
     }
     let tool = matches!(payload.event, Event::Before | Event::After);
@@ -83,6 +88,7 @@ pub fn capture(call: Call<'_>, config: &Config, env: &Env, disk: &dyn Disk) -> O
         env,
         disk,
         sidecar: &sidecar,
+        git,
     };
     match hook.run() {
         Ok(()) => Outcome::Captured,
@@ -106,6 +112,7 @@ struct Hook<'a> {
     env: &'a Env,
     disk: &'a dyn Disk,
     sidecar: &'a Path,
+    git: bool,
 }
 
 /// The sidecar, locked.
@@ -124,10 +131,12 @@ impl Hook<'_> {
             Event::After => self.found(root.as_ref(), Keep::Mark),
             _ => Vec::new(),
         };
+        let tree = self.tree(current.as_ref(), root.as_ref());
         let held = self.lock()?;
         let current = Current::load(self.sidecar);
         match self.payload.event {
-            Event::Prompt => self.prompt(&held, current.as_ref(), root.as_ref()),
+            Event::Prompt => self.prompt(&held, current.as_ref(), root.as_ref(), tree),
+            Event::Stop => self.stop(&held, current.as_ref(), tree),
             Event::Before => {
                 let mut record = self.open(&held, current.as_ref(), root.as_ref())?;
                 self.before(&mut record, found);
@@ -256,6 +265,7 @@ impl Hook<'_> {
         held: &Held,
         current: Option<&Current>,
         root: Option<&Root>,
+        tree: Option<Stored>,
     ) -> io::Result<()> {
         let now = self.env.now;
         if current.is_some_and(|c| c.is_told_again(self.payload, now)) {
@@ -265,7 +275,11 @@ impl Hook<'_> {
         if let (Some(current), Some(root)) = (current, root) {
             self.settle(held, current.turn, root)?;
         }
-        self.begin(held, current, root).map(|_| ())
+        let mut record = self.begin(held, current, root)?;
+        match tree {
+            Some(tree) => self.begins(held, &mut record, tree),
+            None => Ok(()),
+        }
     }
 
     /// A file that a call was to change and that is as it was when the turn ended was not changed: the call failed, and

@@ -34,6 +34,9 @@ pub(super) struct Record {
     /// The folder that the paths are relative to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) root: Option<String>,
+    /// The whole work tree, in git mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) git: Option<GitRecord>,
     pub(super) files: Vec<FileRecord>,
     coverage: Coverage,
     pub(super) coverage_gaps: Vec<GapRecord>,
@@ -44,6 +47,15 @@ pub(super) struct Record {
 enum Coverage {
     Complete,
     Partial,
+}
+
+/// The commits of the work tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GitRecord {
+    pub(super) top: String,
+    pub(super) begin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<String>,
 }
 
 /// A file as it was before the turn touched it, and as the turn left it.
@@ -138,6 +150,7 @@ impl Record {
             message_id: None,
             session_id: None,
             root: None,
+            git: None,
             files: Vec::new(),
             coverage: Coverage::Complete,
             coverage_gaps: Vec::new(),

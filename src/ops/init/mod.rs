@@ -23,6 +23,15 @@ use crate::format::json::Value;
 use crate::format::{self, Format, lines};
 use crate::fsx::{Disk, Name, Owner, durable, hash, stage};
 
+/// What the hooks are to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Capture the files that calls name.
+    Files,
+    /// The whole work tree too.
+    Git,
+}
+
 /// Whose settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
@@ -71,10 +80,10 @@ pub fn agents(env: &Env) -> Vec<&'static str> {
 ///
 /// # Errors
 /// The agent has none, or its settings cannot be read or parsed.
-pub fn add(agent: &str, whose: &Whose, env: &Env) -> Result<Plan> {
+pub fn add(agent: &str, whose: &Whose, mode: Mode, env: &Env) -> Result<Plan> {
     let (format, setup) = setup(agent, env)?;
     let (path, before) = settings(format, &setup, whose, env)?;
-    let command = command(format.agent(), env);
+    let command = command(format.agent(), mode, env);
     let refuse = |why: String| refused(&path, why);
     let after = match &setup.form {
         Form::Own { text } => {
@@ -88,18 +97,23 @@ pub fn add(agent: &str, whose: &Whose, env: &Env) -> Result<Plan> {
         }
         Form::Tables { on, timeout } => {
             let text = text_of(before.as_deref(), &path)?;
-            tables(&text, on, *timeout, &command).map_err(refuse)?
+            let on = wanted(on, setup.end, mode);
+            tables(&text, &on, *timeout, &command).map_err(refuse)?
         }
-        Form::Groups { .. } | Form::Flat { .. } => {
+        Form::Groups { on, .. } | Form::Flat { on, .. } => {
             let text = before.clone().filter(|b| !b.trim_ascii().is_empty());
-            entries(text, &setup.form, &command).map_err(refuse)?
+            let on = wanted(on, setup.end, mode);
+            entries(text, &setup.form, &on, &command).map_err(refuse)?
         }
     };
     Ok(Plan {
         path,
         before,
         after: Some(after),
-        events: events(&setup.form),
+        events: wanted(on(&setup.form), setup.end, mode)
+            .iter()
+            .map(|(event, _)| *event)
+            .collect(),
         then: setup.then,
     })
 }
@@ -121,7 +135,10 @@ pub fn take_out(agent: &str, whose: &Whose, env: &Env) -> Result<Plan> {
         },
     };
     Ok(Plan {
-        events: events(&setup.form),
+        events: wanted(on(&setup.form), setup.end, Mode::Files)
+            .iter()
+            .map(|(event, _)| *event)
+            .collect(),
         path,
         before,
         after,
@@ -208,8 +225,12 @@ fn text_of(bytes: Option<&[u8]>, path: &Path) -> Result<String> {
 
 /// The command that an agent runs: the program by the name under which the shell finds it, so that it is found after an
 /// update too, else where it is.
-fn command(agent: &str, env: &Env) -> String {
-    format!("{} hook {agent}", quoted(&program(env)))
+fn command(agent: &str, mode: Mode, env: &Env) -> String {
+    let git = match mode {
+        Mode::Files => "",
+        Mode::Git => " --git",
+    };
+    format!("{} hook {agent}{git}", quoted(&program(env)))
 }
 
 fn program(env: &Env) -> String {
@@ -237,6 +258,7 @@ fn is_ours(command: &str) -> bool {
     let Some((program, agent)) = command.rsplit_once(" hook ") else {
         return false;
     };
+    let agent = agent.strip_suffix(" --git").unwrap_or(agent);
     let program = program.trim_matches(|c| c == '\'' || c == '"');
     let name = Path::new(program).file_name().and_then(OsStr::to_str);
     name == Some("rewind") && !agent.trim().contains(char::is_whitespace)
@@ -282,13 +304,16 @@ fn on(form: &Form) -> &'static [On] {
     }
 }
 
-fn events(form: &Form) -> Vec<&'static str> {
-    on(form).iter().map(|(event, _)| *event).collect()
+/// The events to hook; git mode needs the end of a turn too.
+fn wanted(on: &[On], end: Option<&'static str>, mode: Mode) -> Vec<On> {
+    let end = end.filter(|_| mode == Mode::Git && !on.is_empty());
+    on.iter().copied().chain(end.map(|e| (e, None))).collect()
 }
 
 fn entries(
     text: Option<Vec<u8>>,
     form: &Form,
+    on: &[On],
     command: &str,
 ) -> std::result::Result<Vec<u8>, String> {
     let empty = match form {
@@ -310,12 +335,12 @@ fn entries(
                 inner.map_or_else(|| is(&item), |i| i.items().any(|h| is(&h)))
             })
     };
-    if on(form).iter().all(|(event, _)| there(&page, event)) {
+    if on.iter().all(|(event, _)| there(&page, event)) {
         return Ok(text);
     }
     // Those of another place of the program, or of an older version, make way.
     (page, _) = page.take_out("hooks", &is_our_entry)?;
-    for one in on(form) {
+    for one in on {
         page = page.add(&["hooks", one.0], &entry(form, *one, command))?;
     }
     Ok(page.into_text())
