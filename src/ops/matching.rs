@@ -51,13 +51,18 @@ fn by_time(session: &Session, matched: &mut [Matched<'_>]) {
             let c = m.checkpoint;
             let open = m.turn.is_none() && c.message.is_none() && !c.prompt.is_empty();
             let time = c.time.filter(|_| open)?;
-            let near = |t: &&Turn| {
-                let apart = t.at.map(|at| (at - time).abs());
-                apart.is_some_and(|a| a <= AT_ONCE) && same_prompt(&t.prompt, &c.prompt)
+            let apart = |t: &Turn| {
+                let apart = (t.at? - time).abs();
+                same_prompt(&t.prompt, &c.prompt).then_some((apart, t.no))
             };
-            let mut fits = session.turns.iter().filter(near);
-            let first = fits.next()?;
-            fits.next().is_none().then_some(first.no)
+            let mut fits: Vec<_> = session.turns.iter().filter_map(apart).collect();
+            fits.sort_unstable();
+            let (nearest, no) = *fits.first().filter(|(a, _)| *a <= AT_ONCE)?;
+            // Another one that is nearly as near may be meant as well.
+            let clear = fits
+                .get(1)
+                .is_none_or(|(a, _)| *a > nearest * 2 + TimeDelta::seconds(1));
+            clear.then_some(no)
         })
         .collect();
     for (m, claim) in matched.iter_mut().zip(&claims) {

@@ -7,6 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use rewind::env::Env;
+use rewind::fsx::Faulty;
+use rewind::ops::capture::{self, Call, Outcome};
+use rewind::ops::config::Config;
 use serde_json::{Value, json};
 
 use crate::env::{Run, TestEnv, Tree};
@@ -566,4 +570,115 @@ fn a_restored_conversation_that_goes_on_is_captured_and_told_apart() {
     assert_eq!(env.run(&["undo", "--yes"]).code, Some(0));
     assert_eq!(restore(&env, 0, &[]).code, Some(0));
     assert_eq!(fs::read(env.workspace().join("a")).unwrap(), b"zero\n");
+}
+
+#[test]
+fn hooks_that_were_off_for_some_turns_are_told_apart_from_those_that_were_on() {
+    let env = TestEnv::new();
+    env.write("a", "zero\n");
+    let mut s = Hooked::new(&env);
+    // The same prompt three times; the hooks were off for the second.
+    s.prompt("again");
+    s.write("a", "one\n");
+    s.story.prompt("again");
+    s.story.unknown_write("a", "two\n");
+    s.prompt("again");
+    s.write("a", "three\n");
+    s.save();
+    for (turn, want) in [(2, "two\n"), (0, "zero\n")] {
+        let back = restore(&env, turn, &[]);
+        assert_eq!(back.code, Some(0), "turn {turn}: {}", back.text());
+        assert_eq!(fs::read_to_string(env.workspace().join("a")).unwrap(), want);
+        assert_eq!(env.run(&["undo", "--yes"]).code, Some(0));
+    }
+    // What the second one replaced was captured by nobody, and is not made up.
+    let unknown = restore(&env, 1, &[]);
+    assert_eq!(unknown.code, Some(3), "{}", unknown.text());
+    assert_eq!(fs::read(env.workspace().join("a")).unwrap(), b"three\n");
+}
+
+#[test]
+fn a_fork_of_a_captured_session_goes_back_by_its_own_checkpoints() {
+    let env = TestEnv::new();
+    env.write("a", "zero\n");
+    let mut s = Hooked::new(&env);
+    s.prompt("one");
+    s.write("a", "one\n");
+    s.prompt("two");
+    s.write("a", "two\n");
+    s.save();
+    let made = env.run(&["fork", "1", "--yes", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    assert_eq!(made["checkpoints"], 1, "{made}");
+    // The agent goes on in the fork, with our hooks.
+    let id = made["session"]["id"].as_str().unwrap();
+    let path = transcript(&env).with_file_name(format!("{id}.jsonl"));
+    let more = json!({"session_id": id, "transcript_path": path, "prompt": "in the fork"});
+    hook(&env, &payload(&env, "UserPromptSubmit", &more));
+    let turns = path.with_extension("ckpt");
+    assert!(turns.join("turn-1.json").exists());
+    env.write("a", "one\n");
+    let back = env.run(&["restore", "0", "--scope", "code", "--yes", "-s", id]);
+    assert_eq!(back.code, Some(0), "{}", back.text());
+    assert_eq!(fs::read(env.workspace().join("a")).unwrap(), b"zero\n");
+}
+
+#[test]
+fn a_payload_of_a_hundred_megabytes_is_taken_and_costs_nothing_but_time() {
+    let env = TestEnv::new();
+    env.write("a", "zero\n");
+    hook(
+        &env,
+        &payload(&env, "UserPromptSubmit", &json!({"prompt": "one"})),
+    );
+    let call = json!({"tool_name": "Write", "tool_input": {"file_path": "a", "content": "@"}});
+    let text = String::from_utf8(payload(&env, "PreToolUse", &call)).unwrap();
+    // The end of it is not read, and what it names is not known then.
+    hook(&env, text.replace('@', &"x".repeat(100 << 20)).as_bytes());
+    assert_eq!(record(&env, 0)["files"], json!([]));
+    hook(&env, text.replace('@', &"x".repeat(30 << 20)).as_bytes());
+    assert_eq!(record(&env, 0)["files"][0]["path"], "a");
+}
+
+#[test]
+fn a_disk_that_fails_at_any_one_change_leaves_whole_records_or_a_gap() {
+    let mut nth = 0;
+    loop {
+        nth += 1;
+        let world = TestEnv::new();
+        world.write("a", "x".repeat(9000));
+        hook(
+            &world,
+            &payload(&world, "UserPromptSubmit", &json!({"prompt": "one"})),
+        );
+        let call = json!({"tool_name": "Write", "tool_input": {"file_path": "a", "content": "x"}});
+        let bytes = payload(&world, "PreToolUse", &call);
+        let env = Env {
+            home: Some(world.home()),
+            state: Some(world.state()),
+            cwd: world.workspace(),
+            ..Env::of_process().unwrap()
+        };
+        let disk = Faulty::once(nth, 28);
+        let call = Call {
+            payload: &bytes,
+            agent: Some("claude"),
+            git: false,
+        };
+        let outcome = capture::capture(call, &Config::default(), &env, &disk);
+        assert_eq!(outcome, Outcome::Captured, "change {nth}");
+        let told = record(&world, 0);
+        let held = told["files"][0]["path"] == "a";
+        let gap = told["coverageGaps"][0]["path"] == "a";
+        let missed = fs::read_dir(sidecar(&world)).unwrap().any(|e| {
+            let name = e.unwrap().file_name();
+            name.to_str().unwrap().contains(".missed-")
+        });
+        assert!(held || gap || missed, "change {nth}: {told}");
+        if disk.asked() < nth {
+            assert!(held && !gap && !missed, "nothing failed");
+            assert!(nth > 8, "only {nth} changes were tried");
+            return;
+        }
+    }
 }
