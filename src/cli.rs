@@ -165,6 +165,15 @@ pub enum Command {
     #[command(verbatim_doc_comment, after_long_help = exit_codes(SETS_UP))]
     Init(Init),
 
+    /// Show what is in force and what is set up: config, agents, hooks, problems
+    ///
+    /// Reads only.
+    ///
+    /// Example:
+    ///   rewind doctor
+    #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
+    Doctor,
+
     /// Take our hooks out of an agent's settings
     ///
     /// Settings that nobody has changed since have the same bytes as before; of
@@ -606,7 +615,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 11);
+        assert_eq!(names.len(), 12);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

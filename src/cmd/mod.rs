@@ -2,6 +2,7 @@
 //! command line stands here.
 
 pub mod carry;
+pub mod doctor;
 pub mod fork;
 pub mod hook;
 pub mod init;
@@ -70,6 +71,7 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
         }
         Command::Init(args) => init::init(&mut ctx, &args),
         Command::Deinit(args) => init::deinit(&mut ctx, &args),
+        Command::Doctor => doctor::run(&mut ctx),
         Command::Undo(args) => undo::undo(&mut ctx, &args),
         Command::Redo(args) => undo::redo(&mut ctx, &args),
         Command::Log(args) => log::run(&mut ctx, &args),

@@ -9,6 +9,7 @@ pub mod coverage;
 pub mod cut;
 pub mod decide;
 pub mod discover;
+pub mod doctor;
 pub mod fork;
 pub mod gather;
 pub mod init;

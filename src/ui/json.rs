@@ -1,6 +1,8 @@
 //! The shapes of `--json`: apart from `model`, so that a change inside cannot change the contract. Names are
 //! `snake_case`, times RFC 3339 in UTC, paths text with `path_bytes` (base64) beside it when they are no UTF-8.
 
+pub use super::json_setup::{AgentOut, ConfigOut, Doctor, FaultOut, Init};
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -96,34 +98,6 @@ pub struct Sessions {
     pub unsupported: Vec<NamedOut>,
     /// Descriptions of agents that cannot be used.
     pub faults: Vec<FaultOut>,
-}
-
-/// `rewind init` and `rewind deinit`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Init {
-    /// `rewind.init/1` or `rewind.deinit/1`.
-    pub schema: &'static str,
-    /// `planned`, `done` or `unchanged`.
-    pub status: &'static str,
-    /// The agent.
-    pub agent: String,
-    /// The settings file.
-    #[serde(flatten)]
-    pub path: PathOut,
-    /// The events that are hooked.
-    pub events: Vec<&'static str>,
-    /// What the user must still do.
-    pub then: Option<&'static str>,
-}
-
-/// A description of an agent that cannot be used.
-#[derive(Debug, Clone, Serialize)]
-pub struct FaultOut {
-    /// The file.
-    #[serde(flatten)]
-    pub path: PathOut,
-    /// What is wrong with it.
-    pub why: String,
 }
 
 /// One file of a turn.

@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod diff;
 pub mod json;
+mod json_setup;
 pub mod progress;
 pub mod text;
 

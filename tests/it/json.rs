@@ -115,6 +115,7 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     all.push(result(&env.run(&["redo", "--yes", "--json"])));
     all.push(result(&env.run(&["log", "--json"])));
     all.push(result(&env.run(&["init", "codex", "--json"])));
+    all.push(result(&env.run(&["doctor", "--json"])));
     all.push(result(&env.run(&["deinit", "claude", "--json"])));
     let schema = |v: &Value| v["schema"].as_str().unwrap().to_owned();
     all.into_iter().map(|v| (schema(&v), v)).collect()
@@ -149,6 +150,23 @@ fn each_object_has_these_members() {
     unsupported[].instead: string
     unsupported[].path: string
     unsupported[].why: string
+    ");
+    assert_snapshot!(of("rewind.doctor/1"), @"
+    agents: array
+    agents[]: object
+    agents[].agent: string
+    agents[].hooks: string
+    agents[].settings: string
+    config: object
+    config.durable: boolean
+    config.git: boolean
+    config.git_limit_ms: number
+    config.largest: number
+    faults: array
+    faults[]: object
+    faults[].path: string
+    faults[].why: string
+    schema: string
     ");
     assert_snapshot!(of("rewind.init/1"), @"
     agent: string

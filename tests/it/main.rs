@@ -22,6 +22,7 @@ mod corpus;
 mod crash;
 mod described;
 mod detection;
+mod doctor;
 mod env;
 mod exit_codes;
 mod fault;
