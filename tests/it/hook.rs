@@ -682,3 +682,104 @@ fn a_disk_that_fails_at_any_one_change_leaves_whole_records_or_a_gap() {
         }
     }
 }
+
+/// The hook run without root's power to pass over permission bits; `false` where that cannot be had.
+fn powerless(env: &TestEnv, payload: &[u8]) -> bool {
+    // The payload comes from a file, since the runner has no standard input of its own.
+    let file = env.home().join("payload.json");
+    fs::write(&file, payload).unwrap();
+    let script = format!(
+        "{} hook claude < {}",
+        assert_cmd::cargo::cargo_bin!("rewind").display(),
+        file.display()
+    );
+    let sh = ["-c", &script];
+    let mut command = std::process::Command::new("setpriv");
+    command
+        .arg("--bounding-set=-dac_override,-dac_read_search")
+        .arg("sh")
+        .args(sh)
+        .env_clear()
+        .env("HOME", env.home())
+        .env("REWIND_STATE_DIR", env.state())
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(env.workspace());
+    let Ok(out) = command.output() else {
+        return false;
+    };
+    if out.status.code() == Some(127) || !out.status.success() && !out.stderr.is_empty() {
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: permission bits stop nobody here"
+        );
+        return false;
+    }
+    assert_eq!(
+        (out.status.code(), &*out.stdout, &*out.stderr),
+        (Some(0), &b""[..], &b""[..])
+    );
+    true
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_gap() {
+    let env = TestEnv::new();
+    let path = env.write("a", "secret\n");
+    hook(
+        &env,
+        &payload(&env, "UserPromptSubmit", &json!({"prompt": "one"})),
+    );
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    let call = json!({"tool_name": "Write", "tool_input": {"file_path": "a", "content": "x"}});
+    if powerless(&env, &payload(&env, "PreToolUse", &call)) {
+        let told = record(&env, 0);
+        assert_eq!(told["files"], json!([]));
+        assert_eq!(told["coverageGaps"][0]["kind"], "unreadable", "{told}");
+    }
+}
+
+#[test]
+fn a_store_that_is_read_only_is_no_concern_of_the_agents() {
+    let env = TestEnv::new();
+    env.write("a", "zero\n");
+    hook(
+        &env,
+        &payload(&env, "UserPromptSubmit", &json!({"prompt": "one"})),
+    );
+    let before = Tree::of(&sidecar(&env)).contents();
+    fs::set_permissions(sidecar(&env), fs::Permissions::from_mode(0o555)).unwrap();
+    let call = json!({"tool_name": "Write", "tool_input": {"file_path": "a", "content": "x"}});
+    if powerless(&env, &payload(&env, "PreToolUse", &call)) {
+        let after = Tree::of(&sidecar(&env)).contents();
+        assert_eq!(before.changes(&after), [""; 0]);
+    }
+    fs::set_permissions(sidecar(&env), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn bug_65_with_the_whole_disk_as_workspace_one_file_is_read() {
+    let env = TestEnv::new();
+    let path = env.write("a", "zero\n");
+    hook(
+        &env,
+        &payload(
+            &env,
+            "UserPromptSubmit",
+            &json!({"prompt": "one", "cwd": "/"}),
+        ),
+    );
+    let call = json!({"cwd": "/", "tool_name": "Write", "tool_input": {"file_path": path, "content": "x"}});
+    hook(&env, &payload(&env, "PreToolUse", &call));
+    let told = record(&env, 0);
+    assert_eq!(
+        (
+            told["root"].as_str(),
+            told["files"].as_array().unwrap().len()
+        ),
+        (Some("/"), 1)
+    );
+    assert_eq!(
+        told["files"][0]["path"],
+        path.strip_prefix("/").unwrap().to_str().unwrap()
+    );
+}

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::look::{FileKind, kind_of};
 use super::{Root, SafePath};
@@ -75,7 +75,8 @@ impl Root {
                     m.ctime_nsec(),
                 )
             };
-            if times(&before) == times(&after) && bytes.len() as u64 == after.len() {
+            let still = times(&before) == times(&after) && bytes.len() as u64 == after.len();
+            if still && reads_the_same(&file, &bytes)? {
                 let mode = after.mode() & 0o7777;
                 return Ok(Taken::File { bytes, mode });
             }
@@ -83,6 +84,21 @@ impl Root {
         Ok(Taken::Changing)
     }
 }
+
+/// Times may be the same for several milliseconds, so a small file is read a second time.
+fn reads_the_same(file: &std::fs::File, bytes: &[u8]) -> io::Result<bool> {
+    if bytes.len() > TWICE {
+        return Ok(true);
+    }
+    let mut again = vec![0; bytes.len()];
+    match file.read_exact_at(&mut again, 0) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        other => other.map(|()| again == bytes),
+    }
+}
+
+/// Of a larger file the times must do.
+const TWICE: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -126,5 +142,42 @@ mod tests {
             root.take(&out, 10_000).is_err(),
             "a link on the way is not followed"
         );
+    }
+
+    #[test]
+    fn a_file_that_is_written_meanwhile_is_taken_whole_or_not_at_all() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "a".repeat(100_000)).unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let letter = ["b", "c"][n % 2];
+                    std::fs::write(&path, letter.repeat(100_000)).unwrap();
+                }
+            });
+            let safe = SafePath::new(Path::new("a")).unwrap();
+            for _ in 0..200 {
+                match root.take(&safe, 1 << 20).unwrap() {
+                    // A write that only cut the file off leaves it empty for a moment, which is a version too.
+                    Taken::File { bytes, .. } => {
+                        let first = bytes.first().copied();
+                        assert!(
+                            bytes.iter().all(|b| Some(*b) == first),
+                            "two versions in one"
+                        );
+                    }
+                    Taken::Changing => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
     }
 }
