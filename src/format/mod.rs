@@ -7,6 +7,7 @@
 
 mod alive;
 pub mod antigravity;
+pub mod captured;
 mod chat;
 pub mod claude;
 pub mod codex;
@@ -71,6 +72,7 @@ pub const ALL: &[&dyn Format] = &[
     &grok::Grok,
     &reasonix::Reasonix,
     &gptme::Gptme,
+    &captured::Captured,
     &generic::Generic,
 ];
 

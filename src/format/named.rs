@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::hooks::{self, Setup};
 use crate::env::Env;
 
 /// One such agent.
@@ -20,6 +21,8 @@ pub struct Named {
     places: &'static [Place],
     /// What the files of its sessions are called.
     files: &'static [&'static str],
+    /// How it is told to call our hook: then its files go back, by our captures alone.
+    pub hooks: Option<Setup>,
 }
 
 #[derive(Debug)]
@@ -41,6 +44,19 @@ pub const NAMED: &[Named] = &[
         instead: "`/undo` and `/redo` in OpenCode take back messages and files",
         places: &[In("XDG_DATA_HOME", ".local/share", "opencode")],
         files: &["opencode.db"],
+        hooks: Some(Setup {
+            user: hooks::Place {
+                var: "OPENCODE_CONFIG_DIR",
+                home: ".config/opencode",
+                file: "plugin/rewind.ts",
+            },
+            project: Some(".opencode/plugin/rewind.ts"),
+            form: hooks::Form::Own {
+                text: include_str!("plugins/opencode.ts"),
+            },
+            end: None,
+            then: None,
+        }),
     },
     Named {
         agent: "goose",
@@ -52,6 +68,7 @@ pub const NAMED: &[Named] = &[
             In("GOOSE_PATH_ROOT", ".local/share/goose", "data/sessions"),
         ],
         files: &["sessions.db"],
+        hooks: None,
     },
     Named {
         agent: "crush",
@@ -60,6 +77,7 @@ pub const NAMED: &[Named] = &[
         instead: "Crush has no undo of its own; its database keeps the versions of each file",
         places: &[Above(".crush/crush.db")],
         files: &["crush.db"],
+        hooks: None,
     },
     Named {
         agent: "cline",
@@ -75,6 +93,7 @@ pub const NAMED: &[Named] = &[
             ),
         ],
         files: &["api_conversation_history.json", "ui_messages.json"],
+        hooks: None,
     },
     Named {
         agent: "continue",
@@ -83,6 +102,7 @@ pub const NAMED: &[Named] = &[
         instead: "the editor's own undo, or \"reject\" on the edits in Continue",
         places: &[In("CONTINUE_GLOBAL_DIR", ".continue", "sessions")],
         files: &[],
+        hooks: None,
     },
     Named {
         agent: "amp",
@@ -91,6 +111,7 @@ pub const NAMED: &[Named] = &[
         instead: "editing an earlier message in Amp takes back what followed it",
         places: &[In("XDG_DATA_HOME", ".local/share", "amp/threads")],
         files: &[],
+        hooks: None,
     },
     Named {
         agent: "aider",
@@ -99,6 +120,7 @@ pub const NAMED: &[Named] = &[
         instead: "`/undo` in Aider, or `git revert`, takes back a commit",
         places: &[Above(".aider.chat.history.md")],
         files: &[".aider.chat.history.md"],
+        hooks: None,
     },
 ];
 

@@ -40,7 +40,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "jsonl") {
+            } else if path.extension().is_some_and(|e| e == "jsonl")
+                || path.ends_with("current.json")
+            {
                 out.push(path);
             }
         }

@@ -88,7 +88,10 @@ fn a_side_file_of_a_fixture_is_no_session() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     for file in files(&fixtures, &["json", "toml", "md"]) {
         let legacy = file.ends_with("session-2025-08-01T09-00-77aa0000.json");
-        let want = legacy.then_some("gemini");
+        let captured = file.ends_with("current.json");
+        let want = legacy
+            .then_some("gemini")
+            .or(captured.then_some("captured"));
         assert_eq!(told(&file), want, "{}", file.display());
     }
 }

@@ -783,3 +783,55 @@ fn bug_65_with_the_whole_disk_as_workspace_one_file_is_read() {
         path.strip_prefix("/").unwrap().to_str().unwrap()
     );
 }
+
+#[test]
+fn an_agent_whose_sessions_are_not_read_goes_back_by_our_captures() {
+    let mut env = TestEnv::new();
+    env.at("2026-03-02T11:00:00Z");
+    env.write("a", "zero\n");
+    let call = |now: &str, event: &str, mut more: Value| {
+        more["session_id"] = json!("ses_7");
+        more["cwd"] = json!(env.workspace());
+        more["hook_event_name"] = json!(event);
+        let mut child = env
+            .command(&["hook", "opencode"])
+            .env("REWIND_NOW", now)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(more.to_string().as_bytes())
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    for (turn, text) in [(0, "one\n"), (1, "two\n")] {
+        let now = format!("2026-03-02T10:0{turn}:00Z");
+        call(
+            &now,
+            "UserPromptSubmit",
+            json!({"prompt": format!("turn {turn}")}),
+        );
+        let edit = json!({"tool_name": "write", "tool_input": {"filePath": env.workspace().join("a"), "content": text}});
+        call(&now, "PreToolUse", edit.clone());
+        env.write("a", text);
+        call(&now, "PostToolUse", edit);
+    }
+    let list = env.run(&["list"]);
+    assert_eq!(list.code, Some(0), "{}", list.text());
+    assert!(
+        list.stdout.contains("turn 1") && list.stdout.contains("all"),
+        "{}",
+        list.text()
+    );
+    for (turn, want) in [(1, "one\n"), (0, "zero\n")] {
+        let back = restore(&env, turn, &[]);
+        assert_eq!(back.code, Some(0), "{}", back.text());
+        assert_eq!(fs::read_to_string(env.workspace().join("a")).unwrap(), want);
+        assert_eq!(env.run(&["undo", "--yes"]).code, Some(0));
+    }
+    let talk = env.run(&["restore", "0", "--scope", "conversation", "--yes"]);
+    assert_eq!(talk.code, Some(6), "{}", talk.text());
+}

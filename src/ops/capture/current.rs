@@ -23,6 +23,9 @@ const NAME: &str = "current.json";
 pub(super) struct Current {
     /// Its number in the sidecar.
     pub(super) turn: u32,
+    /// The agent, where the hook was set up with its name: a session of which nothing else is known is told by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     id: Option<String>,
     prompt: String,
     stamp: Option<String>,
@@ -40,13 +43,14 @@ const TWICE: TimeDelta = TimeDelta::seconds(1);
 impl Current {
     /// Opens a turn.
     pub(super) fn open(
-        turn: u32,
+        (turn, agent): (u32, Option<&str>),
         payload: &Payload,
         root: Option<String>,
         now: DateTime<Utc>,
     ) -> Self {
         Self {
             turn,
+            agent: agent.map(str::to_owned),
             id: payload.turn.as_ref().map(|t| t.text().to_owned()),
             prompt: digest(payload),
             stamp: payload.stamp.clone(),

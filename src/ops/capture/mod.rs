@@ -89,6 +89,7 @@ pub fn capture(call: Call<'_>, config: &Config, env: &Env, disk: &dyn Disk) -> O
         disk,
         sidecar: &sidecar,
         git,
+        agent: call.agent,
     };
     match hook.run() {
         Ok(()) => Outcome::Captured,
@@ -113,6 +114,7 @@ struct Hook<'a> {
     disk: &'a dyn Disk,
     sidecar: &'a Path,
     git: bool,
+    agent: Option<&'a str>,
 }
 
 /// The sidecar, locked.
@@ -333,7 +335,7 @@ impl Hook<'_> {
         }
         // The record first: a turn that is named as open and has none would be taken for a damaged one.
         record.save(self.disk, held.folder.as_fd())?;
-        let opened = Current::open(turn, self.payload, folder, self.env.now);
+        let opened = Current::open((turn, self.agent), self.payload, folder, self.env.now);
         opened.save(self.disk, held.folder.as_fd())?;
         Ok(record)
     }

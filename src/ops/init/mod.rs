@@ -7,21 +7,22 @@
 //!                                    after       SHA-256 of what was written
 //! ```
 
+mod files;
 mod json;
 mod toml;
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::format::hooks::{Form, On, Setup};
 use crate::format::json::Value;
+use crate::format::named::{NAMED, Named};
 use crate::format::{self, Format, lines};
-use crate::fsx::{Disk, Name, Owner, durable, hash, stage};
+use crate::fsx::Disk;
+use files::{Saved, keep, remove, saved, write};
 
 /// What the hooks are to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +71,10 @@ const LONGEST: usize = 16 << 20;
 /// The agents that have hooks, by name.
 #[must_use]
 pub fn agents(env: &Env) -> Vec<&'static str> {
-    let all = format::all(env).iter();
-    all.filter(|f| f.hooks().is_some())
-        .map(|f| f.agent())
-        .collect()
+    let read = format::all(env).iter();
+    let read = read.filter(|f| f.hooks().is_some()).map(|f| f.agent());
+    let named = NAMED.iter().filter(|n| n.hooks.is_some());
+    read.chain(named.map(|n| n.agent)).collect()
 }
 
 /// Plans adding our hooks.
@@ -81,9 +82,10 @@ pub fn agents(env: &Env) -> Vec<&'static str> {
 /// # Errors
 /// The agent has none, or its settings cannot be read or parsed.
 pub fn add(agent: &str, whose: &Whose, mode: Mode, env: &Env) -> Result<Plan> {
-    let (format, setup) = setup(agent, env)?;
-    let (path, before) = settings(format, &setup, whose, env)?;
-    let command = command(format.agent(), mode, env);
+    let found = setup(agent, env)?;
+    let (path, before) = settings(&found, whose, env)?;
+    let setup = found.setup;
+    let command = command(found.agent, mode, env);
     let refuse = |why: String| refused(&path, why);
     let after = match &setup.form {
         Form::Own { text } => {
@@ -123,8 +125,9 @@ pub fn add(agent: &str, whose: &Whose, mode: Mode, env: &Env) -> Result<Plan> {
 /// # Errors
 /// As [`add`].
 pub fn take_out(agent: &str, whose: &Whose, env: &Env) -> Result<Plan> {
-    let (format, setup) = setup(agent, env)?;
-    let (path, before) = settings(format, &setup, whose, env)?;
+    let found = setup(agent, env)?;
+    let (path, before) = settings(&found, whose, env)?;
+    let setup = found.setup;
     let refuse = |why: String| refused(&path, why);
     let after = match &before {
         None => None,
@@ -164,36 +167,55 @@ pub fn apply(plan: &Plan, env: &Env, disk: &dyn Disk) -> Result<()> {
     }
 }
 
-fn setup(agent: &str, env: &Env) -> Result<(&'static dyn Format, Setup)> {
-    let known = format::of_agent(agent, env);
-    if let Some(found) = known.and_then(|f| Some((f, f.hooks()?))) {
+/// An agent that has hooks: its name, its title, and how they are set up.
+struct Hooked {
+    agent: &'static str,
+    title: &'static str,
+    setup: Setup,
+}
+
+fn hooked(agent: &str, env: &Env) -> Option<Hooked> {
+    if let Some(format) = format::of_agent(agent, env) {
+        return Some(Hooked {
+            agent: format.agent(),
+            title: format.title(),
+            setup: format.hooks()?,
+        });
+    }
+    let named = Named::of_agent(agent)?;
+    Some(Hooked {
+        agent: named.agent,
+        title: named.title,
+        setup: named.hooks?,
+    })
+}
+
+fn setup(agent: &str, env: &Env) -> Result<Hooked> {
+    if let Some(found) = hooked(agent, env) {
         return Ok(found);
     }
-    let named = agents(env).join(", ");
-    let error = match known {
-        Some(format) => Error::new(
-            Kind::Unsupported,
-            format!("{} has no hooks that are known", format.title()),
-        ),
+    let known = agents(env).join(", ");
+    let title = format::of_agent(agent, env).map(Format::title);
+    let title = title.or_else(|| Named::of_agent(agent).map(|n| n.title));
+    let error = match title {
+        Some(title) => {
+            let message = format!("{title} has no hooks that are known");
+            Error::new(Kind::Unsupported, message)
+        }
         None => Error::new(Kind::Usage, format!("no agent is called `{agent}`")),
     };
-    Err(error.hint(format!("hooks are known of: {named}")))
+    Err(error.hint(format!("hooks are known of: {known}")))
 }
 
 /// The settings file with its links resolved, and what it holds.
-fn settings(
-    format: &dyn Format,
-    setup: &Setup,
-    whose: &Whose,
-    env: &Env,
-) -> Result<(PathBuf, Option<Vec<u8>>)> {
+fn settings(found: &Hooked, whose: &Whose, env: &Env) -> Result<(PathBuf, Option<Vec<u8>>)> {
+    let (title, setup) = (found.title, &found.setup);
     let path = match (whose, setup.project) {
         (Whose::User, _) => setup.user.path(env).ok_or_else(|| {
             Error::new(Kind::Usage, "there is no home folder").hint("set HOME, or use `--project`")
         })?,
         (Whose::Project(folder), Some(file)) => folder.join(file),
         (Whose::Project(_), None) => {
-            let title = format.title();
             let message = format!("{title} has no hooks of a project that are known");
             return Err(Error::new(Kind::Unsupported, message).hint("leave `--project` out"));
         }
@@ -405,93 +427,4 @@ fn taken(form: &Form, now: &[u8], path: &Path) -> std::result::Result<Option<Vec
             Ok(Some(page.into_text()))
         }
     }
-}
-
-/// Where the bytes of a settings file are kept.
-fn place(path: &Path, env: &Env) -> Option<PathBuf> {
-    let name = hash::hex(&hash::of_bytes(path.as_os_str().as_encoded_bytes()));
-    env.state.as_ref().map(|s| s.join("init").join(name))
-}
-
-/// What is kept of a settings file that is as we left it.
-enum Saved {
-    /// Nothing, or somebody changed it since.
-    Nothing,
-    /// There was no file.
-    NoFile,
-    /// It held these bytes.
-    Bytes(Vec<u8>),
-}
-
-fn saved(path: &Path, now: &[u8], env: &Env) -> Result<Saved> {
-    let Some(folder) = place(path, env) else {
-        return Ok(Saved::Nothing);
-    };
-    let after = read(&folder.join("after"))?;
-    let own = hash::hex(&hash::of_bytes(now));
-    if after.is_none_or(|a| a.trim_ascii() != own.as_bytes()) {
-        return Ok(Saved::Nothing);
-    }
-    Ok(read(&folder.join("before"))?.map_or(Saved::NoFile, Saved::Bytes))
-}
-
-/// Keeps the bytes from before the first change; a second change of ours keeps them on.
-fn keep(plan: &Plan, env: &Env, disk: &dyn Disk) -> io::Result<()> {
-    let Some(folder) = place(&plan.path, env) else {
-        return Ok(());
-    };
-    let now = plan.before.as_deref().unwrap_or_default();
-    let ours = lines::read_whole(&folder.join("after"), 1 << 10).ok();
-    let chained =
-        ours.is_some_and(|a| a.trim_ascii() == hash::hex(&hash::of_bytes(now)).as_bytes());
-    let dir = durable::folder(disk, &folder)?;
-    if !chained {
-        match &plan.before {
-            Some(bytes) => durable::replace(disk, dir.as_fd(), OsStr::new("before"), bytes)?,
-            None => durable::remove(disk, Name::new(&dir, "before"))?,
-        }
-    }
-    let after = plan.after.as_deref().map(|a| hash::hex(&hash::of_bytes(a)));
-    let after = after.unwrap_or_default() + "\n";
-    durable::replace(disk, dir.as_fd(), OsStr::new("after"), after.as_bytes())
-}
-
-/// Writes a file in the place of another, with its owner and permission bits.
-fn write(path: &Path, bytes: &[u8], disk: &dyn Disk) -> io::Result<()> {
-    let (folder, name) = parts(path)?;
-    let dir = durable::folder(disk, folder)?;
-    let old = std::fs::metadata(path).ok();
-    let temp = stage::marked(name, "rewind-new");
-    let temp = Name::new(&dir, &temp);
-    durable::remove(disk, temp)?;
-    let file = disk.create(dir.as_fd(), temp.name)?;
-    let done = disk.write(&file, bytes).and_then(|()| {
-        if let Some(old) = old {
-            let owner = Owner {
-                uid: old.uid(),
-                gid: old.gid(),
-            };
-            stage::dress(disk, &file, old.permissions().mode() & 0o7777, owner)?;
-        }
-        disk.sync(&file)?;
-        disk.rename(temp, Name::new(&dir, name))?;
-        disk.sync_folder(dir.as_fd())
-    });
-    if done.is_err() {
-        // Best effort: the error that counts is the first one.
-        drop(durable::remove(disk, temp));
-    }
-    done
-}
-
-fn remove(path: &Path, disk: &dyn Disk) -> io::Result<()> {
-    let (folder, name) = parts(path)?;
-    let dir = durable::folder(disk, folder)?;
-    durable::remove(disk, Name::new(&dir, name))?;
-    disk.sync_folder(dir.as_fd())
-}
-
-fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
-    let parts = path.parent().zip(path.file_name());
-    parts.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
