@@ -50,7 +50,9 @@ impl Gaps {
             self.uncaptured.push((path, why));
         }
         if let Some(kind) = sort.kind() {
-            let parts = [Some(reason), string(tool)?, string(named)?, string(detail)?];
+            // The kind says it already.
+            let word = Some(reason).filter(|r| !matches!(r.as_str(), "shell" | "tool"));
+            let parts = [word, string(tool)?, string(named)?, string(detail)?];
             let words: Vec<String> = parts
                 .into_iter()
                 .flatten()
