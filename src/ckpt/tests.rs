@@ -330,7 +330,7 @@ fn our_own_sidecar_is_known_as_ours() {
     assert_eq!(store.owner(), Owner::Ours);
     let c = &store.checkpoints(0).unwrap()[0];
     assert_eq!(held(&before(c, "src/a.rs")), b"bbbbbbbbbb");
-    assert_eq!(c.gaps, [(GapKind::Shell, "shell: make".to_owned())]);
+    assert_eq!(c.gaps, [(GapKind::Shell, "make".to_owned())]);
     assert_eq!(c.session.as_deref(), Some("abc"));
     assert_eq!(
         open(&fixture("g2")).unwrap().unwrap().owner(),
