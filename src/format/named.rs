@@ -111,7 +111,19 @@ pub const NAMED: &[Named] = &[
         instead: "editing an earlier message in Amp takes back what followed it",
         places: &[In("XDG_DATA_HOME", ".local/share", "amp/threads")],
         files: &[],
-        hooks: None,
+        hooks: Some(Setup {
+            user: hooks::Place {
+                var: "",
+                home: ".config/amp",
+                file: "plugins/rewind.ts",
+            },
+            project: Some(".amp/plugins/rewind.ts"),
+            form: hooks::Form::Own {
+                text: include_str!("plugins/amp.ts"),
+            },
+            end: None,
+            then: None,
+        }),
     },
     Named {
         agent: "aider",

@@ -65,6 +65,7 @@ fn state(env: &TestEnv) -> (Vec<String>, Vec<u8>, Vec<u8>) {
         &["branch", "-a"],
         &["reflog"],
         &["log", "--oneline", "--branches"],
+        &["--no-optional-locks", "status", "--porcelain", "--ignored"],
     ];
     let told = asked.iter().map(|a| git(env, a)).collect();
     let dot = env.workspace().join(".git");

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use crate::env::{TestEnv, Tree};
 
 /// Every agent that has hooks, its settings file, and settings with comments and foreign hooks where the agent takes them.
-const SETTINGS: [(&str, &str, &str); 11] = [
+const SETTINGS: [(&str, &str, &str); 12] = [
     ("claude", ".claude/settings.json", GROUPS),
     ("codex", ".codex/hooks.json", GROUPS),
     ("gemini", ".gemini/settings.json", GROUPS),
@@ -21,6 +21,7 @@ const SETTINGS: [(&str, &str, &str); 11] = [
     ("kimi-cli", ".kimi/config.toml", TABLES),
     ("pi", ".pi/agent/extensions/rewind.ts", ""),
     ("opencode", ".config/opencode/plugin/rewind.ts", ""),
+    ("amp", ".config/amp/plugins/rewind.ts", ""),
 ];
 
 const GROUPS: &str = r#"{
@@ -137,7 +138,7 @@ fn settings_that_cannot_be_parsed_are_not_touched() {
     --- stderr
     error: Mistral Vibe has no hooks that are known
     nothing was changed
-    hint: hooks are known of: codex, copilot, pi, droid, gemini, kimi, kimi-cli, qwen, claude, cursor, opencode
+    hint: hooks are known of: codex, copilot, pi, droid, gemini, kimi, kimi-cli, qwen, claude, cursor, opencode, amp
     ");
 }
 
