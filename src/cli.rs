@@ -1,6 +1,6 @@
 //! The command line as types: names, values, help. No logic; what a flag means is decided in `cmd`. The doc comments
 //! here are the only copy of the help text, and each long help ends with the exit codes that the command can give.
-//! Does not cover the picker (`rewind` alone), which is a usage error as long as there is none.
+//! Without a command it is the picker (`cmd::pick`).
 
 mod exits;
 
@@ -21,9 +21,11 @@ use crate::ui::{Colour, Talk};
 /// Reads the session file that the agent wrote and the copies of files that
 /// stand beside it, lists the turns, and takes the code, the conversation or
 /// both back to before any of them. It never touches git, and every rewind
-/// can itself be undone.
+/// can itself be undone. Without a command it lets you pick a session, a turn
+/// and what goes back, shows what would change, and asks.
 ///
 /// Example:
+///   rewind
 ///   rewind list
 ///   rewind restore -1 --scope both
 ///   rewind undo
@@ -33,9 +35,9 @@ pub struct Cli {
     /// What holds for every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// What to do; without it, the picker.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// The options that every command takes.
@@ -348,6 +350,13 @@ pub struct Restore {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub prompt_out: Option<PathBuf>,
 
+    /// Ask the terminal to put the turn's prompt on the clipboard
+    ///
+    /// With the escape sequence OSC 52, which works over ssh too. A terminal that does not know it, or does not allow
+    /// it, does nothing, and nobody is told.
+    #[arg(long)]
+    pub copy: bool,
+
     /// Only these files: paths below the workspace, or globs
     #[arg(last = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
@@ -486,7 +495,7 @@ mod tests {
     }
 
     fn restore(line: &[&str]) -> Restore {
-        match parse(line).unwrap().command {
+        match parse(line).unwrap().command.unwrap() {
             Command::Restore(args) => args,
             other => panic!("{other:?}"),
         }
@@ -504,7 +513,7 @@ mod tests {
             ("0", TurnName::Number(0)),
             ("4f1c", TurnName::Key("4f1c".to_owned())),
         ] {
-            let Command::Show(args) = parse(&["show", typed]).unwrap().command else {
+            let Command::Show(args) = parse(&["show", typed]).unwrap().command.unwrap() else {
                 panic!("not show");
             };
             assert_eq!(args.turn, meant);
@@ -549,7 +558,7 @@ mod tests {
         assert_eq!(parse(&["list"]).unwrap().global.json, None);
         let cli = parse(&["list", "--json", "abc"]).unwrap();
         assert_eq!(cli.global.json, Some(Json::Object));
-        let Command::List(args) = cli.command else {
+        let Some(Command::List(args)) = cli.command else {
             panic!("not list");
         };
         assert_eq!(args.of.as_deref(), Some("abc"));
@@ -602,8 +611,9 @@ mod tests {
     }
 
     #[test]
-    fn no_command_is_a_usage_error() {
-        assert_eq!(parse(&[]).unwrap_err().exit_code(), 2);
+    fn no_command_is_the_picker() {
+        assert!(parse(&[]).unwrap().command.is_none());
+        assert!(parse(&["-s", "x"]).unwrap().command.is_none());
     }
 
     #[test]

@@ -41,7 +41,8 @@ pub fn run() -> u8 {
     };
     let disk = fsx::Real::with_crash(env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse));
     let mut ui = Ui::of_process(&env, cli.global.color, cli.global.talk());
-    cmd::run(cli, &env, &mut ui, &disk)
+    let mut ask = ui::ask::Terminal::new(ui.err_style());
+    cmd::run(cli, &env, &mut ui, &mut ask, &disk)
 }
 
 /// Runs the hook of an agent, which must hear and see nothing of us: not even of a bug.

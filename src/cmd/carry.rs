@@ -9,7 +9,7 @@ use crate::model::point::OnConflict;
 use crate::ops::Root;
 use crate::ops::plan::{Act, Conflict, ConflictKind, Plan};
 use crate::ui::text::count;
-use crate::ui::{Style, ask, quiet_pipe};
+use crate::ui::{Style, quiet_pipe};
 
 /// So many gaps are told of before or after a restore; `show` tells of more.
 const GAPS: usize = 5;
@@ -67,9 +67,7 @@ pub fn carry_out(
         preview(ctx, plan, ask, Tense::Would)
             .and_then(|()| quiet_pipe(ctx.ui.finish()).map_err(super::stdout))
             .map_err(|e| e.changed("nothing was changed"))?;
-        if !ask::yes("Do it?") {
-            return Err(Error::new(Kind::Failed, "not confirmed"));
-        }
+        ctx.confirm("Do it?")?;
     }
     let done = ctx.apply(plan, root)?;
     if ctx.json() {

@@ -4,14 +4,14 @@ use super::carry::may_ask;
 use super::list::session_out;
 use super::{Context, Outcome};
 use crate::cli;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::model::fork::NewSession;
 use crate::model::session::{Session, Turn};
 use crate::ops::fork::{self, Plan};
 use crate::ops::gather::Read;
 use crate::ui::json::{self, PathOut};
 use crate::ui::text::count;
-use crate::ui::{ask, path_text, quiet_pipe, sanitise, sanitise_lines};
+use crate::ui::{path_text, quiet_pipe, sanitise, sanitise_lines};
 
 /// Runs the command.
 ///
@@ -20,15 +20,23 @@ use crate::ui::{ask, path_text, quiet_pipe, sanitise, sanitise_lines};
 pub fn run(ctx: &mut Context<'_>, args: &cli::Fork) -> Result<Outcome> {
     may_ask(ctx, args.yes || args.dry_run)?;
     let read = ctx.read(None)?;
+    of(ctx, &read, args)
+}
+
+/// Forks a session that was read.
+///
+/// # Errors
+/// As [`run`].
+pub fn of(ctx: &mut Context<'_>, read: &Read, args: &cli::Fork) -> Result<Outcome> {
     let turn = read.turn(&args.turn)?;
     let new = NewSession {
         seed: fork::seed(),
         at: ctx.env.now,
         name: args.name.clone(),
     };
-    let plan = fork::plan(&read, turn.no, &new, ctx.env)?;
+    let plan = fork::plan(read, turn.no, &new, ctx.env)?;
     let report = Report {
-        read: &read,
+        read,
         turn,
         plan: &plan,
         name: args.name.as_deref(),
@@ -42,11 +50,9 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Fork) -> Result<Outcome> {
             .planned(ctx)
             .and_then(|()| quiet_pipe(ctx.ui.finish()).map_err(super::stdout))
             .map_err(|e| e.changed("nothing was changed"))?;
-        if !ask::yes("Make it?") {
-            return Err(Error::new(Kind::Failed, "not confirmed"));
-        }
+        ctx.confirm("Make it?")?;
     }
-    let forked = fork::make(&plan, &read, ctx.disk, ctx.env)?;
+    let forked = fork::make(&plan, read, ctx.disk, ctx.env)?;
     report.made(ctx, &forked)?;
     Ok(Outcome::Done)
 }

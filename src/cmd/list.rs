@@ -138,16 +138,21 @@ fn prompt(turn: &Turn) -> String {
 
 /// How much of a turn can be taken back, at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+pub enum Mark {
+    /// All of it.
     All,
+    /// All but what shell commands did.
     NotShell,
+    /// Some of it.
     InPart,
+    /// None of it for certain.
     No,
 }
 
 impl Mark {
-    /// Nothing for a turn that changed no file.
-    fn of(covered: &Covered) -> Option<Self> {
+    /// The mark of a turn; none for one that changed no file.
+    #[must_use]
+    pub fn of(covered: &Covered) -> Option<Self> {
         let shell = covered.gaps.iter().any(|g| g.kind == GapKind::Shell);
         let unknown = |f: &Touched| f.known == Known::Unknown;
         match covered.coverage() {
@@ -161,7 +166,9 @@ impl Mark {
         }
     }
 
-    fn text(self) -> (&'static str, Paint) {
+    /// The mark as it is shown.
+    #[must_use]
+    pub fn text(self) -> (&'static str, Paint) {
         match self {
             Self::All => ("all", Paint::Plain),
             Self::NotShell => ("not shell", Paint::Warning),

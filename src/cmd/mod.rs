@@ -8,6 +8,7 @@ pub mod hook;
 pub mod init;
 pub mod list;
 pub mod log;
+pub mod pick;
 pub mod preview;
 pub mod report;
 pub mod restore;
@@ -27,6 +28,7 @@ use crate::ops::journal::{self, Journal};
 use crate::ops::plan::Plan;
 use crate::ops::recover::{self, Recovered};
 use crate::ops::{Root, apply, discover};
+use crate::ui::ask::{Answer, Ask};
 use crate::ui::{Ui, json, quiet_pipe};
 
 /// What every command gets.
@@ -37,6 +39,8 @@ pub struct Context<'a> {
     pub global: &'a Global,
     /// The streams.
     pub ui: &'a mut Ui,
+    /// Whom to ask.
+    pub ask: &'a mut dyn Ask,
     /// The disk that is changed.
     pub disk: &'a dyn Disk,
 }
@@ -48,33 +52,23 @@ pub enum Outcome {
     Done,
     /// Not all of it; the report names the paths.
     Partial,
+    /// The user left without choosing anything; nothing was changed.
+    Left,
 }
 
 /// Runs a command; returns the exit code.
-pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
+pub fn run(cli: Cli, env: &Env, ui: &mut Ui, ask: &mut dyn Ask, disk: &dyn Disk) -> u8 {
     let Cli { global, command } = cli;
     let mut ctx = Context {
         env,
         global: &global,
         ui,
+        ask,
         disk,
     };
     let result = ctx.refuse_lines().and_then(|()| match command {
-        Command::Sessions(args) => sessions::run(&mut ctx, &args),
-        Command::List(args) => list::run(&mut ctx, &args),
-        Command::Show(args) => show::run(&mut ctx, &args),
-        Command::Restore(args) => restore::run(&mut ctx, &args),
-        Command::Fork(args) => fork::run(&mut ctx, &args),
-        Command::Hook(args) => {
-            hook::run(args.agent.as_deref(), args.git, env, disk);
-            Ok(Outcome::Done)
-        }
-        Command::Init(args) => init::init(&mut ctx, &args),
-        Command::Deinit(args) => init::deinit(&mut ctx, &args),
-        Command::Doctor => doctor::run(&mut ctx),
-        Command::Undo(args) => undo::undo(&mut ctx, &args),
-        Command::Redo(args) => undo::redo(&mut ctx, &args),
-        Command::Log(args) => log::run(&mut ctx, &args),
+        None => pick::run(&mut ctx),
+        Some(command) => one(command, &mut ctx),
     });
     let result = result.and_then(|outcome| {
         let flushed = quiet_pipe(ctx.ui.finish());
@@ -84,10 +78,31 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
     match result {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Partial) => Kind::Partial.code(),
+        Ok(Outcome::Left) => Kind::Interrupted.code(),
         Err(error) => {
             ctx.fail(&error);
             error.kind.code()
         }
+    }
+}
+
+fn one(command: Command, ctx: &mut Context<'_>) -> Result<Outcome> {
+    match command {
+        Command::Sessions(args) => sessions::run(ctx, &args),
+        Command::List(args) => list::run(ctx, &args),
+        Command::Show(args) => show::run(ctx, &args),
+        Command::Restore(args) => restore::run(ctx, &args),
+        Command::Fork(args) => fork::run(ctx, &args),
+        Command::Hook(args) => {
+            hook::run(args.agent.as_deref(), args.git, ctx.env, ctx.disk);
+            Ok(Outcome::Done)
+        }
+        Command::Init(args) => init::init(ctx, &args),
+        Command::Deinit(args) => init::deinit(ctx, &args),
+        Command::Doctor => doctor::run(ctx),
+        Command::Undo(args) => undo::undo(ctx, &args),
+        Command::Redo(args) => undo::redo(ctx, &args),
+        Command::Log(args) => log::run(ctx, &args),
     }
 }
 
@@ -96,6 +111,13 @@ pub fn stdout(source: io::Error) -> Error {
     let kind = crate::error::storage_kind(&source);
     Error::new(kind, "standard output cannot be written")
         .changed("the command did its work; only its report is incomplete")
+        .because(source)
+}
+
+/// An error of the terminal that was to be asked on.
+pub fn no_terminal(source: io::Error) -> Error {
+    Error::new(Kind::Failed, "the terminal cannot be asked on")
+        .hint("add `--yes` to do it without a question")
         .because(source)
 }
 
@@ -245,6 +267,18 @@ impl Context<'_> {
                 "left as it is: {}: {why}",
                 crate::ui::path_text(&path)
             ));
+        }
+    }
+
+    /// Asks whether to do what was shown. Enter alone means no.
+    ///
+    /// # Errors
+    /// A no, an interruption, or the terminal is gone; nothing was changed then.
+    pub fn confirm(&mut self, question: &str) -> Result<()> {
+        match self.ask.yes(question).map_err(no_terminal)? {
+            Answer::This(true) => Ok(()),
+            Answer::This(false) | Answer::Back => Err(Error::new(Kind::Failed, "not confirmed")),
+            Answer::Out => Err(Error::new(Kind::Interrupted, "interrupted at the question")),
         }
     }
 

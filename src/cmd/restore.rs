@@ -10,7 +10,19 @@ use crate::cli;
 use crate::error::{Error, Kind, Result};
 use crate::ops::gather::Read;
 use crate::ops::plan::Plan;
-use crate::ops::{cut, decide, new_file};
+use crate::ops::{Root, cut, decide, new_file};
+
+/// A restore that was decided and not yet done.
+pub struct Prepared {
+    /// What it does.
+    pub plan: Plan,
+    /// The folder that it acts on.
+    pub root: Root,
+    /// How the agent goes on afterwards.
+    pub resume: Option<String>,
+    /// What a person should know before they say yes.
+    pub warning: Option<String>,
+}
 
 /// Runs the command.
 ///
@@ -19,25 +31,25 @@ use crate::ops::{cut, decide, new_file};
 pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
     may_ask(ctx, args.yes || args.dry_run)?;
     let read = ctx.read(None)?;
+    let prepared = prepare(ctx, &read, args)?;
+    if let Some(warning) = &prepared.warning {
+        ctx.ui.warn(warning);
+    }
+    finish(ctx, &prepared, args)
+}
+
+/// Decides what a restore does. Changes nothing, but for what an interrupted run left open.
+///
+/// # Errors
+/// As [`run`].
+pub fn prepare(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Result<Prepared> {
     let root = read.root_to_change(ctx.env, ctx.global.workspace.as_deref())?;
     ctx.settle(&root)?;
     free(ctx, args)?;
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
-    let paths: Vec<_> = args
-        .paths
-        .iter()
-        .map(|p| p.clone().into_os_string())
-        .collect();
-    let only = decide::Only::new(root.path(), &ctx.env.cwd, &paths)?;
-    if !only.everything() && args.scope.conversation() {
-        return Err(Error::new(
-            Kind::Usage,
-            "a conversation cannot go back for some paths only",
-        )
-        .hint("`--scope code -- PATH…` takes back files"));
-    }
-    alive(ctx, &read, args)?;
+    let only = only(ctx, &root, args)?;
+    let warning = alive(ctx, read, args)?;
     let timeline = if args.scope.code() {
         read.timeline(&root, no, ctx.env)?
     } else {
@@ -61,21 +73,49 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Restore) -> Result<Outcome> {
         .conversation()
         .then(|| read.format.resume(&read.session))
         .flatten();
+    Ok(Prepared {
+        plan,
+        root,
+        resume,
+        warning,
+    })
+}
+
+/// Previews, asks, applies, reports, as the arguments say.
+///
+/// # Errors
+/// As [`run`].
+pub fn finish(ctx: &mut Context<'_>, prepared: &Prepared, args: &cli::Restore) -> Result<Outcome> {
+    let Prepared { plan, root, .. } = prepared;
     let ask = Ask {
         yes: args.yes,
         dry_run: args.dry_run,
         on_conflict: args.on_conflict,
         print_prompt: args.print_prompt,
     };
-    let outcome = carry_out(ctx, &plan, &root, ask, resume.clone())?;
+    let outcome = carry_out(ctx, plan, root, ask, prepared.resume.clone())?;
     if args.dry_run {
         return Ok(outcome);
     }
     if args.scope.conversation() {
-        hand_back(ctx, &plan, args)?;
+        hand_back(ctx, plan, args)?;
     }
-    next_steps(ctx, &plan, resume);
+    next_steps(ctx, plan, prepared.resume.clone());
     Ok(outcome)
+}
+
+/// The files that were asked for.
+fn only(ctx: &Context<'_>, root: &Root, args: &cli::Restore) -> Result<decide::Only> {
+    let paths = args.paths.iter().map(|p| p.clone().into_os_string());
+    let only = decide::Only::new(root.path(), &ctx.env.cwd, &paths.collect::<Vec<_>>())?;
+    if !only.everything() && args.scope.conversation() {
+        return Err(Error::new(
+            Kind::Usage,
+            "a conversation cannot go back for some paths only",
+        )
+        .hint("`--scope code -- PATH…` takes back files"));
+    }
+    Ok(only)
 }
 
 /// Paths that were named and are in no record are a slip of the hand rather than nothing to do.
@@ -102,24 +142,18 @@ fn found(ctx: &Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<()> {
 
 /// A live agent would write its own idea of the conversation over ours. Files are another matter: people restore them
 /// while the agent waits.
-fn alive(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Result<()> {
+fn alive(ctx: &Context<'_>, read: &Read, args: &cli::Restore) -> Result<Option<String>> {
     let Some(alive) = read.format.live(&read.session, ctx.env) else {
-        return Ok(());
+        return Ok(None);
     };
     let title = read.format.title();
+    let mut warning = format!("{title} is at work on this session: {}", alive.sign);
     if !args.scope.conversation() {
-        ctx.ui.warn(&format!(
-            "{title} is at work on this session: {}; it may write the files again",
-            alive.sign
-        ));
-        return Ok(());
+        warning.push_str("; it may write the files again");
+        return Ok(Some(warning));
     }
     if args.force {
-        ctx.ui.warn(&format!(
-            "{title} is at work on this session: {}",
-            alive.sign
-        ));
-        return Ok(());
+        return Ok(Some(warning));
     }
     let pid = alive
         .pid
@@ -142,6 +176,9 @@ fn hand_back(ctx: &mut Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<
                 .changed("the rewind was done; only the prompt's file is missing")
                 .hint("`rewind undo` takes the rewind back; `rewind log --json` has the prompt")
         })?;
+    }
+    if args.copy {
+        ctx.ui.copy(prompt);
     }
     if args.print_prompt {
         ctx.print(&format!("{prompt}\n"))?;

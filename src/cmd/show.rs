@@ -12,7 +12,7 @@ use crate::ops::plan::{Make, Plan, Step};
 use crate::ops::{FileKind, Root, decide};
 use crate::ui::diff::{self, Side};
 use crate::ui::text::count;
-use crate::ui::{age, sanitise, sanitise_lines};
+use crate::ui::{Style, age, sanitise, sanitise_lines};
 
 /// Files larger than this, in bytes, are named with their size instead of shown.
 const SHOWN: u64 = 4 << 20;
@@ -91,7 +91,7 @@ fn next(ctx: &mut Context<'_>, plan: &Plan) {
 
 fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &Root) -> Result<()> {
     for step in &plan.steps {
-        let text = diff_of(step, root, ctx);
+        let text = diff_of(step, root, ctx.ui.style());
         if !text.is_empty() {
             ctx.print(&format!("\n{text}"))?;
         }
@@ -99,8 +99,14 @@ fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &Root) -> Result<()> {
     Ok(())
 }
 
+/// All differences of a plan in one text.
+#[must_use]
+pub fn diffs_text(plan: &Plan, root: &Root, style: Style) -> String {
+    plan.steps.iter().map(|s| diff_of(s, root, style)).collect()
+}
+
 /// The difference of one step; a side that cannot be read is named with the reason.
-fn diff_of(step: &Step, root: &Root, ctx: &Context<'_>) -> String {
+fn diff_of(step: &Step, root: &Root, style: Style) -> String {
     let old = match step.expect.kind {
         FileKind::Absent => Ok(None),
         _ if step.expect.len > SHOWN => Err(format!("{} bytes", step.expect.len)),
@@ -111,7 +117,7 @@ fn diff_of(step: &Step, root: &Root, ctx: &Context<'_>) -> String {
         Make::File { len, .. } if *len > SHOWN => Err(format!("{len} bytes")),
         make => decide::new_bytes(make, SHOWN).map_err(|e| e.to_string()),
     };
-    diff::unified(step.path.as_path(), side(&old), side(&new), ctx.ui.style()).text
+    diff::unified(step.path.as_path(), side(&old), side(&new), style).text
 }
 
 fn side(bytes: &std::result::Result<Option<Vec<u8>>, String>) -> Side<'_> {

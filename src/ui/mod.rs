@@ -7,6 +7,8 @@ pub mod ask;
 pub mod diff;
 pub mod json;
 mod json_setup;
+pub mod list;
+pub mod page;
 pub mod progress;
 pub mod text;
 
@@ -106,6 +108,7 @@ pub struct Ui {
     width: Option<usize>,
     talk: Talk,
     draws: bool,
+    interactive: bool,
 }
 
 impl std::fmt::Debug for Ui {
@@ -147,6 +150,7 @@ impl Ui {
             width: env.columns.map(usize::from).filter(|w| *w > 0),
             talk,
             draws: env.interactive && talk >= Talk::Normal,
+            interactive: env.interactive,
         }
     }
 
@@ -154,6 +158,12 @@ impl Ui {
     #[must_use]
     pub fn style(&self) -> Style {
         self.style
+    }
+
+    /// How standard error takes colour.
+    #[must_use]
+    pub fn err_style(&self) -> Style {
+        self.err_style
     }
 
     /// The width that text is fitted to; `None` where lines may have any length.
@@ -235,6 +245,18 @@ impl Ui {
     /// Says an error as data, on the stream of talk. Quiet does not silence it.
     pub fn tell_json(&mut self, json: &str) {
         self.talk_line(json);
+    }
+
+    /// Asks the terminal to put a text on the clipboard (OSC 52). It gives no answer, so nothing more can be said.
+    pub fn copy(&mut self, text: &str) {
+        use base64::Engine as _;
+        if !self.interactive {
+            self.warn("there is no terminal to put the prompt on the clipboard");
+            return;
+        }
+        let coded = base64::engine::general_purpose::STANDARD.encode(text);
+        self.tell(&format!("\x1b]52;c;{coded}\x07"));
+        self.say("asked the terminal to put the prompt on the clipboard; not every terminal does");
     }
 
     /// Draws a line of progress over the one before; nothing where nobody looks.
@@ -324,7 +346,8 @@ fn asked(colour: Colour, env: &Env) -> Option<Style> {
 }
 
 /// An error as text, one part a line.
-fn error_text(error: &Error, style: Style) -> String {
+#[must_use]
+pub fn error_text(error: &Error, style: Style) -> String {
     let mut text = String::new();
     let mark = style.paint(Paint::Removed, "error:");
     // Writing to a string does not fail.

@@ -167,6 +167,12 @@ pub fn fit(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}…"))
 }
 
+/// A text with blanks behind it, so that it takes that many columns; a longer one as it is.
+#[must_use]
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
 /// A length in bytes with at most four digits: `999 B`, `1.2 KB`, `34 MB`; units of a thousand.
 #[must_use]
 pub fn size(bytes: u64) -> String {
