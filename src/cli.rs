@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use exits::{FORKS, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
+use exits::{FORKS, MAKES, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
 
 use crate::model::point::{OnConflict, Scope, TurnName};
 use crate::model::when::When;
@@ -175,6 +175,16 @@ pub enum Command {
     ///   rewind doctor
     #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
     Doctor,
+
+    /// Make a workspace and a session to play with, in a temporary folder
+    ///
+    /// Prints the lines that lead there. Nothing of yours is touched, and the folder
+    /// can be deleted at any time.
+    ///
+    /// Example:
+    ///   eval "$(rewind demo)"
+    #[command(verbatim_doc_comment, after_long_help = exit_codes(MAKES))]
+    Demo,
 
     /// Take our hooks out of an agent's settings
     ///
@@ -625,7 +635,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 12);
+        assert_eq!(names.len(), 13);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

@@ -18,6 +18,8 @@ pub struct Env {
     pub state: Option<PathBuf>,
     /// Folder for what the user sets: `config.toml`, `agents/<name>.toml`.
     pub config: Option<PathBuf>,
+    /// Where temporary folders go.
+    pub temp: PathBuf,
     /// The variables that the agents' formats and the terminal ask for.
     pub vars: BTreeMap<OsString, OsString>,
     /// When the run began.
@@ -54,6 +56,7 @@ impl Env {
             exe: std::env::current_exe().ok(),
             pid: std::process::id(),
             crash: std::env::var("REWIND_CRASH_AT").ok(),
+            temp: std::env::temp_dir(),
             interactive: term.is_term() && std::io::IsTerminal::is_terminal(&std::io::stdin()),
             tty: out.is_term(),
             columns: columns(&vars, &out),
@@ -72,6 +75,7 @@ impl Env {
             cwd: PathBuf::from("/"),
             state: None,
             config: None,
+            temp: PathBuf::from("/tmp"),
             vars: BTreeMap::new(),
             now: DateTime::UNIX_EPOCH,
             crash: None,

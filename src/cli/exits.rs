@@ -12,6 +12,8 @@ pub(super) const SETS_UP: &[Kind] = &[
     Kind::Unsupported,
     Kind::Storage,
 ];
+/// What a command that only makes something new can end with.
+pub(super) const MAKES: &[Kind] = &[Kind::Failed, Kind::Usage, Kind::Storage];
 /// What a command that reads no single session can end with.
 pub(super) const READS: &[Kind] = &[Kind::Failed, Kind::Usage, Kind::Storage, Kind::Internal];
 /// What a command that reads one session can end with.

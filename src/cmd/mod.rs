@@ -2,6 +2,7 @@
 //! command line stands here.
 
 pub mod carry;
+pub mod demo;
 pub mod doctor;
 pub mod fork;
 pub mod hook;
@@ -100,6 +101,7 @@ fn one(command: Command, ctx: &mut Context<'_>) -> Result<Outcome> {
         Command::Init(args) => init::init(ctx, &args),
         Command::Deinit(args) => init::deinit(ctx, &args),
         Command::Doctor => doctor::run(ctx),
+        Command::Demo => demo::run(ctx),
         Command::Undo(args) => undo::undo(ctx, &args),
         Command::Redo(args) => undo::redo(ctx, &args),
         Command::Log(args) => log::run(ctx, &args),

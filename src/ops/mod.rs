@@ -8,6 +8,7 @@ pub mod contents;
 pub mod coverage;
 pub mod cut;
 pub mod decide;
+pub mod demo;
 pub mod discover;
 pub mod doctor;
 pub mod fork;

@@ -22,6 +22,21 @@ pub struct Init {
     pub then: Option<&'static str>,
 }
 
+/// `rewind demo`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Demo {
+    /// `rewind.demo/1`.
+    pub schema: &'static str,
+    /// All of it; it can be thrown away.
+    pub folder: String,
+    /// The workspace.
+    pub workspace: String,
+    /// What `CLAUDE_CONFIG_DIR` must name.
+    pub claude_config_dir: String,
+    /// What `REWIND_STATE_DIR` should name.
+    pub rewind_state_dir: String,
+}
+
 /// `rewind doctor`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Doctor {

@@ -119,6 +119,7 @@ fn bug_26_files_go_back_when_the_conversation_went_on_before_it_was_cut() {
 /// The surroundings of a run, for a test that stops between plan and apply.
 fn surroundings(env: &TestEnv) -> Env {
     Env {
+        temp: std::path::PathBuf::from("/tmp"),
         home: Some(env.home()),
         cwd: env.workspace(),
         state: Some(env.state()),

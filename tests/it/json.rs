@@ -117,6 +117,7 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     all.push(result(&env.run(&["init", "codex", "--json"])));
     all.push(result(&env.run(&["doctor", "--json"])));
     all.push(result(&env.run(&["deinit", "claude", "--json"])));
+    all.push(result(&env.run(&["demo", "--json"])));
     let schema = |v: &Value| v["schema"].as_str().unwrap().to_owned();
     all.into_iter().map(|v| (schema(&v), v)).collect()
 }

@@ -20,6 +20,7 @@ mod conflicts;
 mod contract;
 mod corpus;
 mod crash;
+mod demo;
 mod described;
 mod detection;
 mod doctor;
