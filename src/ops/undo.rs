@@ -215,6 +215,16 @@ impl Inverse<'_> {
 
     fn overwrite(&self, step: &StepRecord, look: Look) -> Result<Option<Step>> {
         match look.print.kind {
+            // The operation changed the mode alone: the mode alone goes back, on whatever the file holds now. Of a
+            // file that somebody deleted since, it never held the bytes.
+            FileKind::Absent if mode_alone(step) => Ok(None),
+            FileKind::File if mode_alone(step) => Ok(Some(Step {
+                path: step.path.clone(),
+                expect: look.print,
+                make: Make::Mode(step.before.mode),
+                source: None,
+                turn: None,
+            })),
             FileKind::Absent | FileKind::File => self.step(step, look.print).map(Some),
             // A folder, link or device is nobody's to replace.
             FileKind::Dir | FileKind::Link | FileKind::Other => Ok(None),
@@ -229,7 +239,10 @@ impl Inverse<'_> {
             return Ok(None);
         };
         let free = |look: Look| look.print.kind == FileKind::Absent;
-        if step.before.kind == FileKind::Absent || !self.folders.look(&path).is_ok_and(free) {
+        if step.before.kind == FileKind::Absent
+            || mode_alone(step)
+            || !self.folders.look(&path).is_ok_and(free)
+        {
             return Ok(None);
         }
         Ok(Some(Step {
@@ -270,6 +283,13 @@ impl Inverse<'_> {
             mode: Some(step.before.mode),
         })
     }
+}
+
+/// Whether the operation changed a file's mode and left its bytes, which it therefore did not save.
+fn mode_alone(step: &StepRecord) -> bool {
+    step.saved.is_none()
+        && step.before.kind == FileKind::File
+        && step.after.same_bytes(&step.before)
 }
 
 fn why(step: &StepRecord, now: &Fingerprint) -> ConflictKind {
