@@ -2,18 +2,19 @@
 //! here are the only copy of the help text, and each long help ends with the exit codes that the command can give.
 //! Without a command it is the picker (`cmd::pick`).
 
+mod args;
 mod exits;
+mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+pub use args::{Fork, Hook, Init, List, Log, Restore, Sessions, Show, Step};
 
 use exits::{FORKS, MAKES, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
 
-use crate::model::point::{OnConflict, Scope, TurnName};
-use crate::model::when::When;
 use crate::ui::{Colour, Talk};
 
 /// Take a coding agent's session back to before any of its turns
@@ -74,6 +75,20 @@ pub struct Global {
     /// `auto` follows `NO_COLOR`, `CLICOLOR_FORCE` and whether the output is a terminal.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
     pub color: Colour,
+
+    /// Width of the text in columns; 0 for that of the terminal
+    #[arg(
+        long,
+        global = true,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub width: u16,
+
+    /// Do not show long output with `$PAGER`
+    #[arg(long, global = true)]
+    pub no_pager: bool,
 
     /// Say less: only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -139,7 +154,8 @@ pub enum Command {
     ///
     /// Example:
     ///   rewind show 3
-    ///   rewind show -1
+    ///   rewind show -1 --stat
+    ///   rewind show -1 --path 'src/**'
     #[command(verbatim_doc_comment, after_long_help = exit_codes(SHOWS))]
     Show(Show),
 
@@ -250,180 +266,6 @@ pub enum Command {
     Log(Log),
 }
 
-/// Arguments of `hook`.
-#[derive(Debug, Args)]
-pub struct Hook {
-    /// The agent that calls
-    #[arg(value_name = "AGENT")]
-    pub agent: Option<String>,
-
-    /// Store the whole work tree at each prompt, as a commit that no branch holds
-    #[arg(long)]
-    pub git: bool,
-}
-
-/// Arguments of `init` and `deinit`.
-#[derive(Debug, Args)]
-pub struct Init {
-    /// The agent
-    #[arg(value_name = "AGENT")]
-    pub agent: String,
-
-    /// The settings of the project in this folder, or in that of `--workspace`, instead of your own
-    #[arg(long)]
-    pub project: bool,
-
-    /// Also store the whole work tree at each prompt with git, so that what the shell did to files can be taken back
-    ///
-    /// Each is a commit under `refs/rewind/` that no branch holds. HEAD, the index, stash, hooks and config stay as they
-    /// are, and ignored files are left out.
-    #[arg(long)]
-    pub git: bool,
-
-    /// Show what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// Arguments of `sessions`.
-#[derive(Debug, Args)]
-pub struct Sessions {
-    /// List the sessions of all folders
-    #[arg(long)]
-    pub all: bool,
-
-    /// List the sessions of one agent only
-    #[arg(long, value_name = "AGENT")]
-    pub agent: Option<String>,
-
-    /// List only the sessions that were written since: `30m`, `12h`, `7d`, `2w` ago, a date or a time
-    #[arg(long, value_name = "WHEN", value_parser = when())]
-    pub since: Option<When>,
-}
-
-/// Arguments of `list`.
-#[derive(Debug, Args)]
-pub struct List {
-    /// Session to list; the same as `--session`
-    #[arg(value_name = "SESSION", value_hint = ValueHint::AnyPath, conflicts_with = "session")]
-    pub of: Option<String>,
-
-    /// List the last N turns only
-    #[arg(short = 'n', long = "last", value_name = "N")]
-    pub last: Option<usize>,
-}
-
-/// Arguments of `show`.
-#[derive(Debug, Args)]
-pub struct Show {
-    /// Turn: its number, a negative number from the end, or its id or a unique prefix of it
-    #[arg(value_name = "TURN", allow_negative_numbers = true, value_parser = turn_name())]
-    pub turn: TurnName,
-}
-
-/// Arguments of `restore`.
-#[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is one switch of the command line, as clap reads it"
-)]
-pub struct Restore {
-    /// Turn to go back to before: its number, a negative number from the end, or its id or a unique prefix of it
-    #[arg(value_name = "TURN", allow_negative_numbers = true, value_parser = turn_name())]
-    pub turn: TurnName,
-
-    /// What goes back
-    #[arg(long, value_enum, value_name = "SCOPE")]
-    pub scope: Scope,
-
-    /// What to do with a file that somebody changed since the agent wrote it
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflict::Fail)]
-    pub on_conflict: OnConflict,
-
-    /// Show what would be done, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// Do not ask
-    #[arg(short, long)]
-    pub yes: bool,
-
-    /// Cut the conversation even though an agent seems to be at work on it
-    #[arg(long)]
-    pub force: bool,
-
-    /// Print the turn's prompt, and nothing else, on standard output
-    #[arg(long, conflicts_with = "json")]
-    pub print_prompt: bool,
-
-    /// Write the turn's prompt to a file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub prompt_out: Option<PathBuf>,
-
-    /// Ask the terminal to put the turn's prompt on the clipboard
-    ///
-    /// With the escape sequence OSC 52, which works over ssh too. A terminal that does not know it, or does not allow
-    /// it, does nothing, and nobody is told.
-    #[arg(long)]
-    pub copy: bool,
-
-    /// Only these files: paths below the workspace, or globs
-    #[arg(last = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub paths: Vec<PathBuf>,
-}
-
-/// Arguments of `fork`.
-#[derive(Debug, Args)]
-pub struct Fork {
-    /// Turn that the new session ends before: its number, a negative number from the end, or its id or a unique prefix of it
-    #[arg(value_name = "TURN", allow_negative_numbers = true, value_parser = turn_name())]
-    pub turn: TurnName,
-
-    /// Name of the new session, where the agent keeps names
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-
-    /// Show what would be made, and make nothing
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// Do not ask
-    #[arg(short, long)]
-    pub yes: bool,
-}
-
-/// Arguments of `undo` and `redo`.
-#[derive(Debug, Args)]
-pub struct Step {
-    /// Operation, as `rewind log` names it; without it the newest
-    #[arg(value_name = "OPERATION")]
-    pub operation: Option<String>,
-
-    /// What goes back, of what the operation changed
-    #[arg(long, value_enum, value_name = "SCOPE", default_value_t = Scope::Both)]
-    pub scope: Scope,
-
-    /// What to do with a file that changed since
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflict::Fail)]
-    pub on_conflict: OnConflict,
-
-    /// Show what would be done, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// Do not ask
-    #[arg(short, long)]
-    pub yes: bool,
-}
-
-/// Arguments of `log`.
-#[derive(Debug, Args)]
-pub struct Log {
-    /// List the last N operations only
-    #[arg(short = 'n', long = "last", value_name = "N")]
-    pub last: Option<usize>,
-}
-
 /// Whether arguments that cannot be read ask for JSON all the same, so that a script gets its error as one.
 #[must_use]
 pub fn asks_for_json(args: &[OsString]) -> bool {
@@ -432,73 +274,13 @@ pub fn asks_for_json(args: &[OsString]) -> bool {
         .any(|a| a == "--json" || a.as_encoded_bytes().starts_with(b"--json="))
 }
 
-/// Reads a time as typed.
-fn when() -> impl TypedValueParser<Value = When> {
-    StringValueParser::new().try_map(|text| {
-        When::parse(&text)
-            .ok_or("give a span like `30m`, `12h`, `7d`, `2w`, or a date like `2026-11-01`")
-    })
-}
-
-/// Reads a turn as typed; what is no number is an id.
-fn turn_name() -> impl TypedValueParser<Value = TurnName> {
-    StringValueParser::new().map(|text| TurnName::parse(&text))
-}
-
-// The words of the model stay free of clap; what they are called on the command line is said here.
-impl ValueEnum for Scope {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Code, Self::Conversation, Self::Both]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Code => PossibleValue::new("code").help("The files only"),
-            Self::Conversation => PossibleValue::new("conversation").help("The messages only"),
-            Self::Both => PossibleValue::new("both").help("Both, or neither"),
-        })
-    }
-}
-
-impl ValueEnum for OnConflict {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Fail, Self::Keep, Self::Overwrite, Self::Beside]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Fail => PossibleValue::new("fail").help("Refuse, and change nothing"),
-            Self::Keep => PossibleValue::new("keep").help("Leave the file, do the rest"),
-            Self::Overwrite => {
-                PossibleValue::new("overwrite").help("Replace it; `undo` brings it back")
-            }
-            Self::Beside => {
-                PossibleValue::new("beside").help("Write the old content to `<name>.rewind`")
-            }
-        })
-    }
-}
-
-impl ValueEnum for Colour {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Auto, Self::Always, Self::Never]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            Self::Auto => "auto",
-            Self::Always => "always",
-            Self::Never => "never",
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
     use clap::error::ErrorKind;
 
     use super::*;
+    use crate::model::point::{OnConflict, Scope, TurnName};
 
     fn parse(line: &[&str]) -> Result<Cli, clap::Error> {
         Cli::try_parse_from([&["rewind"], line].concat())

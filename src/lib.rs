@@ -35,11 +35,14 @@ pub fn run() -> u8 {
         Err(e) if e.use_stderr() && cli::asks_for_json(&args) => return ui::usage_json(&e),
         Err(e) => return ui::usage(&e),
     };
-    let env = match Env::of_process() {
+    let mut env = match Env::of_process() {
         Ok(env) => env,
         Err(e) => return ui::lost(&Error::io("the working folder cannot be read", ".", e)),
     };
     let disk = fsx::Real::with_crash(env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse));
+    if cli.global.width > 0 {
+        env.columns = Some(cli.global.width);
+    }
     let mut ui = Ui::of_process(&env, cli.global.color, cli.global.talk());
     let mut ask = ui::ask::Terminal::new(ui.err_style());
     cmd::run(cli, &env, &mut ui, &mut ask, &disk)

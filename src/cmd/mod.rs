@@ -9,6 +9,7 @@ pub mod hook;
 pub mod init;
 pub mod list;
 pub mod log;
+pub mod patch;
 pub mod pick;
 pub mod preview;
 pub mod report;

@@ -8,6 +8,7 @@ use super::words;
 use crate::model::edit::Gap;
 use crate::model::point::OnConflict;
 use crate::ops::plan::{Act, Conflict, Make, Missing, Plan, SessionMake, SessionStep, Step};
+use crate::ui::diff::Stat;
 use crate::ui::text::count;
 use crate::ui::{Paint, Style, path_text, sanitise};
 
@@ -37,13 +38,25 @@ pub enum Tense {
 /// The paths of a plan, one line each, with what is worth knowing of them.
 #[must_use]
 pub fn paths(plan: &Plan, view: View, style: Style) -> String {
+    paths_counted(plan, view, style, &[])
+}
+
+/// As [`paths`], with how many lines each step adds and removes, where that is known.
+#[must_use]
+pub fn paths_counted(plan: &Plan, view: View, style: Style, counts: &[Option<Stat>]) -> String {
     let mut out = String::new();
     let mut line = |(label, paint, words): (&str, Paint, String)| {
         let label = style.paint(paint, &format!("{label:<7}"));
         // Writing to a string cannot fail.
         let _ = writeln!(out, "  {label} {words}");
     };
-    plan.steps.iter().map(step).for_each(&mut line);
+    for (at, s) in plan.steps.iter().enumerate() {
+        let (label, paint, words) = step(s);
+        let stat = counts.get(at).copied().flatten();
+        let stat = stat.filter(|s| *s != Stat::default());
+        let stat = stat.map_or(String::new(), |s| format!("  {s}"));
+        line((label, paint, format!("{words}{stat}")));
+    }
     for folder in report::emptied(plan) {
         let words = format!("{}/  (if that leaves it empty)", path_text(folder));
         line(("remove", Paint::Plain, words));

@@ -2,7 +2,7 @@
 //! builds these arguments.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::carry::{Ask, carry_out, may_ask, next_steps};
 use super::{Context, Outcome};
@@ -48,7 +48,14 @@ pub fn prepare(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Resul
     free(ctx, args)?;
     let turn = read.turn(&args.turn)?;
     let (no, point) = (turn.no, read.point(turn));
-    let only = only(ctx, &root, args)?;
+    let only = only(ctx, &root, &args.paths)?;
+    if !only.everything() && args.scope.conversation() {
+        return Err(Error::new(
+            Kind::Usage,
+            "a conversation cannot go back for some paths only",
+        )
+        .hint("`--scope code -- PATH…` takes back files"));
+    }
     let warning = alive(ctx, read, args)?;
     let timeline = if args.scope.code() {
         read.timeline(&root, no, ctx.env)?
@@ -64,7 +71,7 @@ pub fn prepare(ctx: &mut Context<'_>, read: &Read, args: &cli::Restore) -> Resul
         &only,
         args.on_conflict,
     );
-    found(ctx, &plan, args)?;
+    found(ctx, &plan, &args.paths)?;
     if args.scope.conversation() {
         plan.session = cut::steps(read.format.cut(&read.session, no, ctx.env)?)?;
     }
@@ -105,23 +112,21 @@ pub fn finish(ctx: &mut Context<'_>, prepared: &Prepared, args: &cli::Restore) -
 }
 
 /// The files that were asked for.
-fn only(ctx: &Context<'_>, root: &Root, args: &cli::Restore) -> Result<decide::Only> {
-    let paths = args.paths.iter().map(|p| p.clone().into_os_string());
-    let only = decide::Only::new(root.path(), &ctx.env.cwd, &paths.collect::<Vec<_>>())?;
-    if !only.everything() && args.scope.conversation() {
-        return Err(Error::new(
-            Kind::Usage,
-            "a conversation cannot go back for some paths only",
-        )
-        .hint("`--scope code -- PATH…` takes back files"));
-    }
-    Ok(only)
+///
+/// # Errors
+/// A glob that cannot be read, or a path outside.
+pub fn only(ctx: &Context<'_>, root: &Root, paths: &[PathBuf]) -> Result<decide::Only> {
+    let paths = paths.iter().map(|p| p.clone().into_os_string());
+    decide::Only::new(root.path(), &ctx.env.cwd, &paths.collect::<Vec<_>>())
 }
 
 /// Paths that were named and are in no record are a slip of the hand rather than nothing to do.
-fn found(ctx: &Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<()> {
+///
+/// # Errors
+/// [`Kind::NotFound`] then.
+pub fn found(ctx: &Context<'_>, plan: &Plan, paths: &[PathBuf]) -> Result<()> {
     let named = plan.steps.len() + plan.equal.len() + plan.conflicts.len() + plan.missing.len();
-    if args.paths.is_empty() || named > 0 {
+    if paths.is_empty() || named > 0 {
         return Ok(());
     }
     let show = format!("show {}", plan.point.turn);
@@ -134,7 +139,7 @@ fn found(ctx: &Context<'_>, plan: &Plan, args: &cli::Restore) -> Result<()> {
         ),
     )
     .hint(format!("`{show}` lists the files that are"));
-    for path in &args.paths {
+    for path in paths {
         error = error.path(path, "");
     }
     Err(error)

@@ -4,18 +4,15 @@ use chrono::{DateTime, Utc};
 
 use super::preview::{self, View};
 use super::report::{self, Stage};
-use super::{Context, Outcome};
+use super::{Context, Outcome, patch, restore};
 use crate::cli;
 use crate::error::Result;
 use crate::model::point::{OnConflict, Scope};
-use crate::ops::plan::{Make, Plan, Step};
-use crate::ops::{FileKind, Root, decide};
-use crate::ui::diff::{self, Side};
+use crate::ops::plan::Plan;
+use crate::ops::{Root, decide};
 use crate::ui::text::count;
-use crate::ui::{Style, age, sanitise, sanitise_lines};
+use crate::ui::{age, sanitise, sanitise_lines};
 
-/// Files larger than this, in bytes, are named with their size instead of shown.
-const SHOWN: u64 = 4 << 20;
 /// So many gaps are named.
 const GAPS: usize = 40;
 
@@ -29,6 +26,7 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
     let (no, point) = (turn.no, read.point(turn));
     let root = read.root(ctx.env, ctx.global.workspace.as_deref())?;
     ctx.settle_to_look(&root)?;
+    let only = restore::only(ctx, &root, &args.path)?;
     let timeline = read.timeline(&root, no, ctx.env)?;
     // As if conflicts were overwritten, so that each difference is shown.
     let plan = decide::restore(
@@ -37,30 +35,55 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Show) -> Result<Outcome> {
         point,
         Scope::Code,
         timeline,
-        &decide::Only::default(),
+        &only,
         OnConflict::Overwrite,
     );
+    restore::found(ctx, &plan, &args.path)?;
     if ctx.json() {
         let mut out = report::json(&plan, &Stage::Planned, read.format.resume(&read.session));
         out.schema = "rewind.show/1";
         ctx.print_json(&out)?;
         return Ok(Outcome::Done);
     }
+    ctx.ui.open_pager(ctx.env, ctx.global.no_pager);
     let at = read.session.turn(no).and_then(|t| t.at);
-    head(ctx, &plan, at)?;
-    let text = preview::paths(&plan, View::Differences, ctx.ui.style());
-    if text.is_empty() {
-        ctx.print("going back to before it changes no file\n")?;
-    } else {
-        ctx.print(&format!("going back to before it:\n{text}"))?;
+    let shown = text(ctx, args, &plan, &root, at);
+    ctx.ui.close_pager();
+    shown?;
+    if !args.patch {
+        next(ctx, &plan);
     }
-    diffs(ctx, &plan, &root)?;
+    Ok(Outcome::Done)
+}
+
+fn text(
+    ctx: &mut Context<'_>,
+    args: &cli::Show,
+    plan: &Plan,
+    root: &Root,
+    at: Option<DateTime<Utc>>,
+) -> Result<()> {
+    if args.patch {
+        return diffs(ctx, plan, root, "");
+    }
+    head(ctx, plan, at)?;
+    if args.stat {
+        let table = patch::table(plan, root, ctx.ui.style(), ctx.ui.width());
+        ctx.print(&table)?;
+    } else {
+        let text = preview::paths(plan, View::Differences, ctx.ui.style());
+        if text.is_empty() {
+            ctx.print("going back to before it changes no file\n")?;
+        } else {
+            ctx.print(&format!("going back to before it:\n{text}"))?;
+        }
+        diffs(ctx, plan, root, "\n")?;
+    }
     if !plan.gaps.is_empty() {
         let gaps = preview::gaps(&plan.gaps, GAPS);
         ctx.print(&format!("\nnot covered, so left as it is:\n{gaps}"))?;
     }
-    next(ctx, &plan);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn head(ctx: &mut Context<'_>, plan: &Plan, at: Option<DateTime<Utc>>) -> Result<()> {
@@ -89,41 +112,9 @@ fn next(ctx: &mut Context<'_>, plan: &Plan) {
     ));
 }
 
-fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &Root) -> Result<()> {
-    for step in &plan.steps {
-        let text = diff_of(step, root, ctx.ui.style());
-        if !text.is_empty() {
-            ctx.print(&format!("\n{text}"))?;
-        }
+fn diffs(ctx: &mut Context<'_>, plan: &Plan, root: &Root, between: &str) -> Result<()> {
+    for text in patch::each(plan, root, ctx.ui.style()).filter(|t| !t.is_empty()) {
+        ctx.print(&format!("{between}{text}"))?;
     }
     Ok(())
-}
-
-/// All differences of a plan in one text.
-#[must_use]
-pub fn diffs_text(plan: &Plan, root: &Root, style: Style) -> String {
-    plan.steps.iter().map(|s| diff_of(s, root, style)).collect()
-}
-
-/// The difference of one step; a side that cannot be read is named with the reason.
-fn diff_of(step: &Step, root: &Root, style: Style) -> String {
-    let old = match step.expect.kind {
-        FileKind::Absent => Ok(None),
-        _ if step.expect.len > SHOWN => Err(format!("{} bytes", step.expect.len)),
-        _ => root.read(&step.path).map(Some).map_err(|e| e.to_string()),
-    };
-    let new = match &step.make {
-        Make::Mode(_) => old.clone(),
-        Make::File { len, .. } if *len > SHOWN => Err(format!("{len} bytes")),
-        make => decide::new_bytes(make, SHOWN).map_err(|e| e.to_string()),
-    };
-    diff::unified(step.path.as_path(), side(&old), side(&new), style).text
-}
-
-fn side(bytes: &std::result::Result<Option<Vec<u8>>, String>) -> Side<'_> {
-    match bytes {
-        Ok(None) => Side::Absent,
-        Ok(Some(b)) => Side::Bytes(b),
-        Err(why) => Side::NotShown(why),
-    }
 }

@@ -9,7 +9,9 @@ pub mod json;
 mod json_setup;
 pub mod list;
 pub mod page;
+mod pager;
 pub mod progress;
+mod style;
 pub mod text;
 
 use std::borrow::Cow;
@@ -22,17 +24,7 @@ use chrono::{DateTime, Utc};
 use crate::env::Env;
 use crate::error::{Error, Kind};
 
-/// When to use colour, as asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Colour {
-    /// As the terminal and the variables say.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
+pub use style::{Colour, Paint, Style};
 
 /// How much to say on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -48,57 +40,6 @@ pub enum Talk {
     All,
 }
 
-/// The roles that colour marks. What a text means never depends on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Paint {
-    /// No mark.
-    #[default]
-    Plain,
-    /// A heading.
-    Bold,
-    /// Of less weight.
-    Dim,
-    /// An id or a number that can be typed back.
-    Id,
-    /// Added, or good.
-    Added,
-    /// Removed, or bad.
-    Removed,
-    /// A warning.
-    Warning,
-    /// A place in a file.
-    Place,
-}
-
-/// Whether a stream takes colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// No escape sequence ever.
-    Plain,
-    /// With escape sequences.
-    Coloured,
-}
-
-impl Style {
-    /// Marks a text, which must be free of control characters.
-    #[must_use]
-    pub fn paint(self, paint: Paint, text: &str) -> String {
-        let plain = console::Style::new();
-        let style = match paint {
-            Paint::Plain => return text.to_owned(),
-            Paint::Bold => plain.bold(),
-            Paint::Dim => plain.dim(),
-            Paint::Id => plain.yellow(),
-            Paint::Added => plain.green(),
-            Paint::Removed => plain.red(),
-            Paint::Warning => plain.yellow().bold(),
-            Paint::Place => plain.cyan(),
-        };
-        let style = style.force_styling(self == Self::Coloured);
-        style.apply_to(text).to_string()
-    }
-}
-
 /// The two streams of a run.
 pub struct Ui {
     out: Box<dyn Write>,
@@ -109,6 +50,7 @@ pub struct Ui {
     talk: Talk,
     draws: bool,
     interactive: bool,
+    pager: Option<pager::Pager>,
 }
 
 impl std::fmt::Debug for Ui {
@@ -138,7 +80,7 @@ impl Ui {
         out: Box<dyn Write>,
         err: Box<dyn Write>,
     ) -> Self {
-        let asked = asked(colour, env);
+        let asked = style::asked(colour, env);
         let of_tty = |tty| if tty { Style::Coloured } else { Style::Plain };
         let style = |tty| asked.unwrap_or_else(|| of_tty(tty));
         Self {
@@ -151,6 +93,7 @@ impl Ui {
             talk,
             draws: env.interactive && talk >= Talk::Normal,
             interactive: env.interactive,
+            pager: None,
         }
     }
 
@@ -183,7 +126,10 @@ impl Ui {
     /// # Errors
     /// Standard output cannot be written. A reader that went away is [`io::ErrorKind::BrokenPipe`]; see [`quiet_pipe`].
     pub fn print(&mut self, data: impl AsRef<[u8]>) -> io::Result<()> {
-        self.out.write_all(data.as_ref())
+        match &mut self.pager {
+            Some(pager) => pager.print(data.as_ref()),
+            None => self.out.write_all(data.as_ref()),
+        }
     }
 
     /// Prints a line of data.
@@ -192,7 +138,21 @@ impl Ui {
     /// As [`Ui::print`].
     pub fn line(&mut self, data: impl AsRef<[u8]>) -> io::Result<()> {
         self.print(data)?;
-        self.out.write_all(b"\n")
+        self.print(b"\n")
+    }
+
+    /// From here on what is printed goes through the user's pager, where a person looks at it.
+    pub fn open_pager(&mut self, env: &Env, unwanted: bool) {
+        if env.tty && !unwanted {
+            self.pager = pager::Pager::start(env);
+        }
+    }
+
+    /// Waits until the user has read it.
+    pub fn close_pager(&mut self) {
+        if let Some(pager) = self.pager.take() {
+            pager.wait();
+        }
     }
 
     /// Writes out what is buffered. Only then is it known that the data arrived.
@@ -327,21 +287,6 @@ pub fn quiet_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
-    }
-}
-
-/// What flags and variables say of colour; `None` leaves it to whether the stream is a terminal.
-fn asked(colour: Colour, env: &Env) -> Option<Style> {
-    let is = |name: &str, value: &str| env.var(name).is_some_and(|v| v == value);
-    match colour {
-        Colour::Always => Some(Style::Coloured),
-        Colour::Never => Some(Style::Plain),
-        Colour::Auto if env.var("NO_COLOR").is_some() => Some(Style::Plain),
-        Colour::Auto if env.var("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => {
-            Some(Style::Coloured)
-        }
-        Colour::Auto if is("TERM", "dumb") => Some(Style::Plain),
-        Colour::Auto => None,
     }
 }
 

@@ -94,7 +94,7 @@ fn session_turn_preview_both_and_undo() {
         "{preview}"
     );
     screen.keys("d");
-    let diff = screen.shows("+1");
+    let diff = screen.shows("@@");
     assert!(diff.contains("-3\n+1\n"), "{diff}");
     screen.keys(ESC);
     screen.shows("Do it?");

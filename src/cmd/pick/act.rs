@@ -1,7 +1,7 @@
 //! What to do with a turn: the menu, the preview, the question.
 
 use super::super::restore::{self, Prepared};
-use super::super::{Context, fork, no_terminal, preview, report, show, words};
+use super::super::{Context, fork, no_terminal, patch, preview, report, words};
 use super::{Step, tell};
 use crate::cli;
 use crate::error::Result;
@@ -216,7 +216,9 @@ fn preview_page(
     let plan = &prepared.plan;
     let mut text = vec![preview::headline(plan, preview::Tense::Would)];
     let view = preview::View::Doing(on);
-    text.push(preview::paths(plan, view, ctx.ui.err_style()));
+    let counts = patch::counts(plan, &prepared.root);
+    let style = ctx.ui.err_style();
+    text.push(preview::paths_counted(plan, view, style, &counts));
     if let Some(warning) = &prepared.warning {
         text.push(format!("warning: {}\n", sanitise_lines(warning)));
     }
@@ -263,7 +265,7 @@ fn diff(
         said => said,
     };
     let shown = prepare(ctx, read, turn, Scope::Code, on).map_err(Failed::Before)?;
-    let text = show::diffs_text(&shown.plan, &shown.root, ctx.ui.err_style());
+    let text = patch::all(&shown.plan, &shown.root, ctx.ui.err_style());
     match asked(ctx, Page::new(text, String::new(), Vec::new()))? {
         Answer::Out => Ok(Step::Out),
         _ => Ok(Step::Back),

@@ -2,21 +2,17 @@
 //! byte order mark and a missing last line end are visible, and what is no text or too long is named with its size
 //! instead of shown. For reading only: a plan never goes by this.
 
-use std::fmt::Write as _;
+mod hunks;
+mod stat;
+
 use std::path::Path;
-use std::time::Duration;
 
-use similar::udiff::UnifiedHunkHeader;
-use similar::{DiffOp, DiffTag, TextDiff, TextDiffConfig};
+pub use stat::{Counted, Stat, table};
 
-use super::{Paint, Style, path_text, sanitise_lines};
+use super::{Paint, Style, path_text};
 
-/// Lines of context around a change.
-const CONTEXT: usize = 3;
 /// A content over this many bytes is named, not shown: nobody reads it on a terminal.
 const LONGEST: usize = 4 << 20;
-/// After this the diff need not be the shortest one.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// A NUL among this many first bytes marks a file as binary.
 const SNIFF: usize = 8000;
 
@@ -31,21 +27,6 @@ pub enum Side<'a> {
     NotShown(&'a str),
 }
 
-/// How many lines a change adds and removes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stat {
-    /// Lines that are new.
-    pub added: usize,
-    /// Lines that go.
-    pub removed: usize,
-}
-
-impl std::fmt::Display for Stat {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "+{} -{}", self.added, self.removed)
-    }
-}
-
 /// A diff as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unified {
@@ -53,6 +34,21 @@ pub struct Unified {
     pub text: String,
     /// The count of lines; `None` where the contents are not text or not at hand.
     pub stat: Option<Stat>,
+}
+
+/// Says that a file goes from one name to another with the same bytes.
+#[must_use]
+pub fn renamed(from: &Path, to: &Path, style: Style) -> String {
+    let line =
+        |words: &str, path| style.paint(Paint::Bold, &format!("{words} {}", path_text(path)));
+    format!("{}\n{}\n", line("rename from", from), line("rename to", to))
+}
+
+/// Says that only the permission bits of a file change.
+#[must_use]
+pub fn mode(path: &Path, old: u32, new: u32, style: Style) -> String {
+    let heads = heads(path, Side::Bytes(&[]), Side::Bytes(&[]), style);
+    format!("{heads}old mode {old:04o}\nnew mode {new:04o}\n")
 }
 
 /// Writes what must happen to `old` to make it `new`.
@@ -66,7 +62,7 @@ pub fn unified(path: &Path, old: Side<'_>, new: Side<'_>, style: Style) -> Unifi
     }
     let mut text = heads(path, old, new, style);
     let stat = if let (Some(a), Some(b)) = (lines(old), lines(new)) {
-        Some(hunks(&a, &b, style, &mut text))
+        Some(hunks::write(&a, &b, style, &mut text))
     } else {
         let words = format!("({} -> {})\n", words(old), words(new));
         text.push_str(&words);
@@ -131,70 +127,6 @@ fn words(side: Side<'_>) -> String {
                 What::Long => "too long to show",
             };
             format!("{kind}, {}", super::text::count(b.len(), "byte", "bytes"))
-        }
-    }
-}
-
-fn hunks(old: &[&[u8]], new: &[&[u8]], style: Style, text: &mut String) -> Stat {
-    let diff: TextDiff<'_, '_, [u8]> = TextDiffConfig::default()
-        .timeout(PATIENCE)
-        .diff_slices(old, new);
-    let mut stat = Stat::default();
-    let mut side = Sides {
-        old,
-        new,
-        style,
-        text,
-    };
-    for ops in diff.grouped_ops(CONTEXT) {
-        if ops.is_empty() {
-            continue;
-        }
-        let head = UnifiedHunkHeader::new(&ops).to_string();
-        side.text.push_str(&style.paint(Paint::Place, &head));
-        side.text.push('\n');
-        for op in &ops {
-            side.op(op, &mut stat);
-        }
-    }
-    stat
-}
-
-struct Sides<'a> {
-    old: &'a [&'a [u8]],
-    new: &'a [&'a [u8]],
-    style: Style,
-    text: &'a mut String,
-}
-
-impl Sides<'_> {
-    fn op(&mut self, op: &DiffOp, stat: &mut Stat) {
-        let old = self.old.get(op.old_range()).unwrap_or_default();
-        let new = self.new.get(op.new_range()).unwrap_or_default();
-        if op.tag() == DiffTag::Equal {
-            self.lines(' ', Paint::Plain, old);
-            return;
-        }
-        self.lines('-', Paint::Removed, old);
-        self.lines('+', Paint::Added, new);
-        stat.removed += old.len();
-        stat.added += new.len();
-    }
-
-    fn lines(&mut self, sign: char, paint: Paint, lines: &[&[u8]]) {
-        for line in lines {
-            self.line(sign, paint, line);
-        }
-    }
-
-    fn line(&mut self, sign: char, paint: Paint, line: &[u8]) {
-        let body = line.strip_suffix(b"\n");
-        let shown = String::from_utf8_lossy(body.unwrap_or(line));
-        let shown = format!("{sign}{}", sanitise_lines(&shown));
-        // Writing to a string does not fail.
-        let _ = writeln!(self.text, "{}", self.style.paint(paint, &shown));
-        if body.is_none() {
-            self.text.push_str("\\ No newline at end of file\n");
         }
     }
 }
@@ -304,22 +236,66 @@ mod tests {
         assert_eq!(diff(side, side).stat, None);
     }
 
+    fn coloured(old: &[u8], new: &[u8]) -> String {
+        unified(
+            Path::new("a"),
+            Side::Bytes(old),
+            Side::Bytes(new),
+            Style::Coloured,
+        )
+        .text
+    }
+
     #[test]
-    fn colour_marks_whole_lines_and_changes_no_word() {
-        let path = Path::new("a");
-        let sides = (
-            Side::Bytes(b"x\n".as_slice()),
-            Side::Bytes(b"y\n".as_slice()),
-        );
-        let coloured = unified(path, sides.0, sides.1, Style::Coloured).text;
-        let plain = unified(path, sides.0, sides.1, Style::Plain).text;
+    fn colour_changes_no_word() {
+        for (old, new) in [
+            (&b"x\n"[..], &b"y\n"[..]),
+            (b"let total = a + b;\nsame\n", b"let sum = a + b;\nsame\n"),
+            (
+                "fa\u{200d}mily 👩‍👩‍👧 a\n".as_bytes(),
+                "fa\u{200d}mily 👩‍👩‍👦 a\n".as_bytes(),
+            ),
+            (b"a b c\r\nno end", b"a \x1b[2J c\nno end\n"),
+        ] {
+            let plain = unified(
+                Path::new("a"),
+                Side::Bytes(old),
+                Side::Bytes(new),
+                Style::Plain,
+            );
+            let stripped = console::strip_ansi_codes(&coloured(old, new)).into_owned();
+            assert_eq!(stripped, plain.text);
+        }
+    }
+
+    #[test]
+    fn the_words_that_differ_stand_out_in_lines_that_are_alike() {
+        let text = coloured(b"let total = a + b;\n", b"let sum = a + b;\n");
+        assert!(text.contains("\x1b[31m\x1b[7mtotal\x1b[0m"), "{text:?}");
+        assert!(text.contains("\x1b[32m\x1b[7msum\x1b[0m"), "{text:?}");
+        // Lines that have nothing in common are not picked to pieces.
+        let text = coloured(b"x\n", b"y\n");
         assert!(
-            coloured.contains("\x1b[31m-x\x1b[0m\n\x1b[32m+y\x1b[0m\n"),
-            "{coloured:?}"
+            text.contains("\x1b[31m-x\x1b[0m\n\x1b[32m+y\x1b[0m\n"),
+            "{text:?}"
         );
-        let stripped = ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m"]
-            .iter()
-            .fold(coloured, |text, code| text.replace(code, ""));
-        assert_eq!(stripped, plain);
+    }
+
+    #[test]
+    fn very_long_lines_are_not_looked_into() {
+        let (old, new) = ("a ".repeat(100_000), "a ".repeat(100_000) + "b");
+        let text = coloured(old.as_bytes(), new.as_bytes());
+        assert!(!text.contains("\x1b[7m"));
+    }
+
+    #[test]
+    fn a_rename_and_a_change_of_mode_are_said() {
+        let (a, b) = (Path::new("a"), Path::new("d/b"));
+        assert_eq!(
+            renamed(a, b, Style::Plain),
+            "rename from a\nrename to d/b\n"
+        );
+        let text = mode(a, 0o644, 0o755, Style::Plain);
+        assert_eq!(text, "--- a\n+++ a\nold mode 0644\nnew mode 0755\n");
     }
 }
