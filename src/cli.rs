@@ -3,6 +3,7 @@
 //! Does not cover the picker (`rewind` alone), which is a usage error as long as there is none.
 
 mod exits;
+mod shipped;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use exits::{FORKS, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
+pub use shipped::{Completions, Man, Shipped};
 
 use crate::model::point::{OnConflict, Scope, TurnName};
 use crate::model::when::When;
@@ -236,6 +238,10 @@ pub enum Command {
     ///   rewind log
     #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
     Log(Log),
+
+    /// What is installed beside the program.
+    #[command(flatten)]
+    Shipped(Shipped),
 }
 
 /// Arguments of `hook`.
@@ -615,7 +621,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 12);
+        assert_eq!(names.len(), 14);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

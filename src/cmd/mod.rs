@@ -2,12 +2,15 @@
 //! command line stands here.
 
 pub mod carry;
+pub mod complete;
+pub mod completions;
 pub mod doctor;
 pub mod fork;
 pub mod hook;
 pub mod init;
 pub mod list;
 pub mod log;
+pub mod man;
 pub mod preview;
 pub mod report;
 pub mod restore;
@@ -18,7 +21,7 @@ pub mod words;
 
 use std::io;
 
-use crate::cli::{Cli, Command, Global, Json};
+use crate::cli::{Cli, Command, Global, Json, Shipped};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::ops::Disk;
@@ -75,6 +78,8 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, disk: &dyn Disk) -> u8 {
         Command::Undo(args) => undo::undo(&mut ctx, &args),
         Command::Redo(args) => undo::redo(&mut ctx, &args),
         Command::Log(args) => log::run(&mut ctx, &args),
+        Command::Shipped(Shipped::Man(args)) => man::run(&mut ctx, &args),
+        Command::Shipped(Shipped::Completions(args)) => completions::run(&mut ctx, &args),
     });
     let result = result.and_then(|outcome| {
         let flushed = quiet_pipe(ctx.ui.finish());
