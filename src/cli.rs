@@ -4,6 +4,7 @@
 
 mod args;
 mod exits;
+mod shipped;
 mod values;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use args::{Fork, Hook, Init, List, Log, Restore, Sessions, Show, Step};
+pub use shipped::{Completions, Man, Shipped};
 
 use exits::{FORKS, MAKES, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
 
@@ -264,6 +266,10 @@ pub enum Command {
     ///   rewind log
     #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
     Log(Log),
+
+    /// What is installed beside the program.
+    #[command(flatten)]
+    Shipped(Shipped),
 }
 
 /// Whether arguments that cannot be read ask for JSON all the same, so that a script gets its error as one.
@@ -417,7 +423,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 13);
+        assert_eq!(names.len(), 15);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

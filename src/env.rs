@@ -93,6 +93,12 @@ impl Env {
         std::env::args_os().collect()
     }
 
+    /// The shell that asks for completions, if one does. Asked before all else: a shell waits.
+    #[must_use]
+    pub fn completing() -> Option<OsString> {
+        std::env::var_os("COMPLETE").filter(|v| !v.is_empty())
+    }
+
     /// A variable that is set and not empty.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&OsStr> {

@@ -30,6 +30,9 @@ pub fn run() -> u8 {
     if cmd::hook::is(&args) {
         return hook(&args);
     }
+    if let Some(shell) = Env::completing().and_then(|s| cmd::complete::asks(&args, &s)) {
+        return complete(&args, shell);
+    }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(e) if e.use_stderr() && cli::asks_for_json(&args) => return ui::usage_json(&e),
@@ -50,8 +53,7 @@ pub fn run() -> u8 {
 
 /// Runs the hook of an agent, which must hear and see nothing of us: not even of a bug.
 fn hook(args: &[std::ffi::OsString]) -> u8 {
-    std::panic::set_hook(Box::new(|_| {}));
-    let run = || {
+    silently(|| {
         if let Ok(env) = Env::of_process() {
             let plan = env.crash.as_deref().and_then(fsx::crash::CrashPlan::parse);
             let git = args.iter().any(|a| a == "--git");
@@ -62,7 +64,20 @@ fn hook(args: &[std::ffi::OsString]) -> u8 {
                 &fsx::Real::with_crash(plan),
             );
         }
-    };
+    })
+}
+
+/// Tells a shell what can be typed next. Words of ours, of a bug too, would stand in the middle of the person's line.
+fn complete(args: &[std::ffi::OsString], shell: clap_complete::Shell) -> u8 {
+    silently(|| {
+        if let Ok(env) = Env::of_process() {
+            ui::answer(&cmd::complete::answer(args, shell, &env));
+        }
+    })
+}
+
+fn silently(run: impl FnOnce() + std::panic::UnwindSafe) -> u8 {
+    std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(run);
     0
 }

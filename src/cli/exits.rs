@@ -43,6 +43,18 @@ pub(super) const FORKS: &[Kind] = &[
     Kind::Internal,
 ];
 
+/// What a command that prints what it has in itself can end with.
+pub(super) const GIVES: &[Kind] = &[Kind::Usage, Kind::Storage, Kind::Internal];
+/// What a command that writes pages into a folder can end with.
+pub(super) const PAGES: &[Kind] = &[
+    Kind::Failed,
+    Kind::Usage,
+    Kind::Conflict,
+    Kind::NotFound,
+    Kind::Storage,
+    Kind::Internal,
+];
+
 /// What each exit code means, for the help.
 fn meaning(kind: Kind) -> &'static str {
     match kind {

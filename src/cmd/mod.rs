@@ -2,6 +2,8 @@
 //! command line stands here.
 
 pub mod carry;
+pub mod complete;
+pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod fork;
@@ -9,6 +11,7 @@ pub mod hook;
 pub mod init;
 pub mod list;
 pub mod log;
+pub mod man;
 pub mod patch;
 pub mod pick;
 pub mod preview;
@@ -21,7 +24,7 @@ pub mod words;
 
 use std::io;
 
-use crate::cli::{Cli, Command, Global, Json};
+use crate::cli::{Cli, Command, Global, Json, Shipped};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::ops::Disk;
@@ -106,6 +109,8 @@ fn one(command: Command, ctx: &mut Context<'_>) -> Result<Outcome> {
         Command::Undo(args) => undo::undo(ctx, &args),
         Command::Redo(args) => undo::redo(ctx, &args),
         Command::Log(args) => log::run(ctx, &args),
+        Command::Shipped(Shipped::Man(args)) => man::run(ctx, &args),
+        Command::Shipped(Shipped::Completions(args)) => completions::run(ctx, &args),
     }
 }
 

@@ -1,8 +1,11 @@
 //! `rewind undo` and `rewind redo`: the inverse of an operation, through the same plan and the same engine.
 
+use std::path::Path;
+
 use super::carry::{Ask, carry_out, may_ask, next_steps};
 use super::{Context, Outcome};
 use crate::cli;
+use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::ops::journal::Journal;
 use crate::ops::{Root, gather, undo};
@@ -80,17 +83,25 @@ fn newest(journal: &Journal, way: Way) -> Result<String> {
 /// # Errors
 /// It is not there.
 pub fn root(ctx: &Context<'_>) -> Result<Root> {
-    if let Some(named) = &ctx.global.workspace {
-        return gather::open_root(&ctx.env.cwd.join(named));
+    root_of(ctx.env, ctx.global.workspace.as_deref())
+}
+
+/// As [`root()`], where there are no streams.
+///
+/// # Errors
+/// It is not there.
+pub fn root_of(env: &Env, workspace: Option<&Path>) -> Result<Root> {
+    if let Some(named) = workspace {
+        return gather::open_root(&env.cwd.join(named));
     }
     // Without a place for a journal no folder has one.
-    let above = ctx.env.state.iter().flat_map(|_| ctx.env.cwd.ancestors());
+    let above = env.state.iter().flat_map(|_| env.cwd.ancestors());
     for folder in above {
         let root = gather::open_root(folder)?;
-        let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
+        let journal = Journal::open(env.state.as_deref(), &root)?;
         if journal.folder().is_dir() {
             return Ok(root);
         }
     }
-    gather::open_root(&ctx.env.cwd)
+    gather::open_root(&env.cwd)
 }

@@ -88,6 +88,16 @@ pub fn source_text(source: Source) -> &'static str {
     }
 }
 
+/// What an operation did.
+#[must_use]
+pub fn act(act: &Act) -> &'static str {
+    match act {
+        Act::Restore => "restore",
+        Act::Undo(_) => "undo",
+        Act::Redo(_) => "redo",
+    }
+}
+
 /// The first line of a prompt that says something.
 #[must_use]
 pub fn first_line(text: &str) -> &str {

@@ -18,6 +18,7 @@ pub mod journal;
 pub mod matching;
 pub mod ours;
 pub mod overview;
+pub mod pages;
 pub mod plan;
 pub mod recover;
 mod snapshots;

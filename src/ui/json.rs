@@ -1,7 +1,9 @@
 //! The shapes of `--json`: apart from `model`, so that a change inside cannot change the contract. Names are
 //! `snake_case`, times RFC 3339 in UTC, paths text with `path_bytes` (base64) beside it when they are no UTF-8.
 
-pub use super::json_setup::{AgentOut, ConfigOut, Demo, Doctor, FaultOut, Init};
+pub use super::json_setup::{
+    AgentOut, Completions, ConfigOut, Demo, Doctor, FaultOut, Init, Man, PageOut,
+};
 
 use std::fmt::Write as _;
 use std::path::Path;

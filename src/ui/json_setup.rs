@@ -83,3 +83,34 @@ pub struct FaultOut {
     /// What is wrong with it.
     pub why: String,
 }
+
+/// `rewind man`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Man {
+    /// `rewind.man/1`.
+    pub schema: &'static str,
+    /// The folder that the pages are in now; nothing where they were only printed.
+    pub folder: Option<PathOut>,
+    /// The pages.
+    pub pages: Vec<PageOut>,
+}
+
+/// A manual page.
+#[derive(Debug, Clone, Serialize)]
+pub struct PageOut {
+    /// The name of its file.
+    pub name: String,
+    /// Its source.
+    pub text: String,
+}
+
+/// `rewind completions`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Completions {
+    /// `rewind.completions/1`.
+    pub schema: &'static str,
+    /// The shell.
+    pub shell: String,
+    /// The script.
+    pub script: String,
+}

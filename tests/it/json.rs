@@ -118,6 +118,8 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     all.push(result(&env.run(&["doctor", "--json"])));
     all.push(result(&env.run(&["deinit", "claude", "--json"])));
     all.push(result(&env.run(&["demo", "--json"])));
+    all.push(result(&env.run(&["man", "--json", "--out", "."])));
+    all.push(result(&env.run(&["completions", "fish", "--json"])));
     let schema = |v: &Value| v["schema"].as_str().unwrap().to_owned();
     all.into_iter().map(|v| (schema(&v), v)).collect()
 }
@@ -186,6 +188,20 @@ fn each_object_has_these_members() {
     schema: string
     status: string
     then: null
+    ");
+    assert_snapshot!(of("rewind.man/1"), @"
+    folder: object
+    folder.path: string
+    pages: array
+    pages[]: object
+    pages[].name: string
+    pages[].text: string
+    schema: string
+    ");
+    assert_snapshot!(of("rewind.completions/1"), @"
+    schema: string
+    script: string
+    shell: string
     ");
     assert_snapshot!(of("rewind.fork/1"), @"
     checkpoints: number

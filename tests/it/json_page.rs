@@ -29,10 +29,13 @@ fn examples() -> BTreeMap<String, Value> {
 /// The names of all schemas that stand in the source of what prints.
 fn schemas() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for folder in ["src/cmd", "src/cmd/pick", "src/ui"] {
-        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![src.join("cmd"), src.join("ui")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
+                folders.push(path);
                 continue;
             }
             let text = fs::read_to_string(path).unwrap();
