@@ -58,7 +58,9 @@ pub fn carry_out(
     if ask.dry_run {
         return dry_run(ctx, plan, ask, resume);
     }
-    refuse_conflicts(ctx, plan, ask.on_conflict)?;
+    let refused = refuse_conflicts(ctx, plan, ask.on_conflict);
+    ctx.tell_planned(plan, &stage(&refused), resume.as_deref())?;
+    refused?;
     if report::nothing(plan) {
         return unchanged(ctx, plan, ask, resume);
     }
@@ -71,7 +73,7 @@ pub fn carry_out(
     }
     let done = ctx.apply(plan, root)?;
     if ctx.json() {
-        ctx.print_json(&report::json(plan, &Stage::Done(done), resume))?;
+        ctx.print_done(plan, done, resume)?;
         return Ok(outcome(plan));
     }
     if ask.yes {
@@ -99,16 +101,28 @@ fn dry_run(
     resume: Option<String>,
 ) -> Result<Outcome> {
     let refused = refuse_conflicts(ctx, plan, ask.on_conflict);
-    let (stage, tense) = match refused {
-        Ok(()) => (Stage::Planned, Tense::Would),
-        Err(_) => (Stage::Refused, Tense::WouldNot),
-    };
+    let (stage, tense) = (stage(&refused), tense(&refused));
     if ctx.json() {
+        ctx.tell_planned(plan, &stage, resume.as_deref())?;
         ctx.print_json(&report::json(plan, &stage, resume))?;
     } else {
         preview(ctx, plan, ask, tense)?;
     }
     refused.map(|()| Outcome::Done)
+}
+
+fn stage(refused: &Result<()>) -> Stage {
+    match refused {
+        Ok(()) => Stage::Planned,
+        Err(_) => Stage::Refused,
+    }
+}
+
+fn tense(refused: &Result<()>) -> Tense {
+    match refused {
+        Ok(()) => Tense::Would,
+        Err(_) => Tense::WouldNot,
+    }
 }
 
 fn unchanged(

@@ -6,6 +6,7 @@ pub mod complete;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod events;
 pub mod fork;
 pub mod hook;
 pub mod init;
@@ -24,15 +25,15 @@ pub mod words;
 
 use std::io;
 
-use crate::cli::{Cli, Command, Global, Json, Shipped};
+use crate::cli::{Cli, Command, Global, Shipped};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::ops::Disk;
+use crate::ops::discover::{self, Found};
 use crate::ops::gather::Read;
 use crate::ops::journal::{self, Journal};
-use crate::ops::plan::Plan;
 use crate::ops::recover::{self, Recovered};
-use crate::ops::{Root, apply, discover};
+use crate::ops::{Root, apply};
 use crate::ui::ask::{Answer, Ask};
 use crate::ui::{Ui, json, quiet_pipe};
 
@@ -71,10 +72,10 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, ask: &mut dyn Ask, disk: &dyn Disk)
         ask,
         disk,
     };
-    let result = ctx.refuse_lines().and_then(|()| match command {
+    let result = match command {
         None => pick::run(&mut ctx),
         Some(command) => one(command, &mut ctx),
-    });
+    };
     let result = result.and_then(|outcome| {
         let flushed = quiet_pipe(ctx.ui.finish());
         flushed.map_err(stdout)?;
@@ -136,24 +137,6 @@ impl Context<'_> {
         self.global.json.is_some()
     }
 
-    fn refuse_lines(&self) -> Result<()> {
-        if self.global.json == Some(Json::Lines) {
-            return Err(
-                Error::new(Kind::Usage, "no command gives `--json=lines` yet")
-                    .hint("`--json` gives one object"),
-            );
-        }
-        Ok(())
-    }
-
-    /// Prints a JSON result.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    pub fn print_json(&mut self, value: &impl serde::Serialize) -> Result<()> {
-        quiet_pipe(self.ui.line(json::text(value))).map_err(stdout)
-    }
-
     /// Prints text.
     ///
     /// # Errors
@@ -171,7 +154,16 @@ impl Context<'_> {
         let name = name.or(self.global.session.as_deref());
         let workspace = self.global.workspace.as_deref();
         let found = discover::pick(self.env, name, workspace)?;
-        Read::new(&found, self.env)
+        self.read_found(&found)
+    }
+
+    /// Reads a session that was found.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_found(&self, found: &Found) -> Result<Read> {
+        let _shown = self.ui.progress("reading the session", None);
+        Read::new(found, self.env)
     }
 
     /// Settles before a session is looked for: a killed run may have left it cut, or with nothing in it.
@@ -229,18 +221,6 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Does a plan; returns the operation's id, empty when there was nothing to do.
-    ///
-    /// # Errors
-    /// As [`apply::apply`].
-    pub fn apply(&mut self, plan: &Plan, root: &Root) -> Result<String> {
-        let journal = Journal::open(self.env.state.as_deref(), root)?;
-        let id = self.operation_id();
-        let done = apply::apply(plan, &self.engine(&journal, root, &id))?;
-        self.tell_recovered(done.recovered);
-        Ok(done.id.unwrap_or_default())
-    }
-
     fn operation_id(&self) -> String {
         journal::operation_id(self.env.now, self.env.pid, 0)
     }
@@ -257,6 +237,7 @@ impl Context<'_> {
             root,
             now: self.env.now,
             id,
+            watch: apply::unwatched(),
         }
     }
 

@@ -191,6 +191,7 @@ impl World {
             root: &self.root,
             now,
             id: &id,
+            watch: crate::ops::apply::unwatched(),
         })
     }
 

@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod diff;
 pub mod json;
+pub mod json_events;
 mod json_setup;
 pub mod list;
 pub mod page;
@@ -24,6 +25,7 @@ use chrono::{DateTime, Utc};
 use crate::env::Env;
 use crate::error::{Error, Kind};
 
+use progress::Progress;
 pub use style::{Colour, Paint, Style};
 
 /// How much to say on standard error.
@@ -91,7 +93,7 @@ impl Ui {
             err_style: style(env.interactive),
             width: env.columns.map(usize::from).filter(|w| *w > 0),
             talk,
-            draws: env.interactive && talk >= Talk::Normal,
+            draws: env.interactive && talk >= Talk::Normal && !style::is_dumb(env),
             interactive: env.interactive,
             pager: None,
         }
@@ -178,6 +180,21 @@ impl Ui {
         }
     }
 
+    /// Shows how a piece of work comes on, once it has taken a while; `total` is the number of its parts.
+    pub fn progress(&self, what: &'static str, total: Option<u64>) -> Progress {
+        if self.draws {
+            Progress::start(what, total)
+        } else {
+            Progress::unseen()
+        }
+    }
+
+    /// Whether anybody sees progress.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.draws
+    }
+
     /// Warns, unless quiet.
     pub fn warn(&mut self, words: &str) {
         self.marked((Paint::Warning, "warning:"), words);
@@ -217,13 +234,6 @@ impl Ui {
         let coded = base64::engine::general_purpose::STANDARD.encode(text);
         self.tell(&format!("\x1b]52;c;{coded}\x07"));
         self.say("asked the terminal to put the prompt on the clipboard; not every terminal does");
-    }
-
-    /// Draws a line of progress over the one before; nothing where nobody looks.
-    fn draw(&mut self, line: &str) {
-        if self.draws {
-            self.tell(&format!("\r\x1b[2K{line}"));
-        }
     }
 
     fn talk_line(&mut self, words: &str) {

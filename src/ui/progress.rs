@@ -1,58 +1,89 @@
 //! One line of progress on standard error, for work that takes longer than a person waits without asking. Drawn only
-//! where a person looks (a terminal, not quiet). Has no clock: the caller says how long the work has taken.
+//! where a person looks (a terminal that understands it, not quiet), and taken away at the end.
 
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::Ui;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The line is drawn again after this.
 const PACE: Duration = Duration::from_millis(100);
 
-/// Progress of one piece of work.
+/// Progress of one piece of work, until it is dropped.
 #[derive(Debug)]
-pub struct Progress {
-    what: &'static str,
-    total: u64,
-    drawn: Option<Duration>,
+pub struct Progress(Option<Line>);
+
+#[derive(Debug)]
+struct Line {
+    bar: ProgressBar,
+    /// Closed when the work ends.
+    ends: Option<Sender<()>>,
+    /// Waits until the work is worth a line.
+    waits: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Progress of a piece of work with that many parts, all told; `what` names the work, such as `restoring files`.
-    #[must_use]
-    pub fn new(what: &'static str, total: u64) -> Self {
-        Self {
-            what,
-            total,
-            drawn: None,
+    /// Progress that nobody sees.
+    pub(super) fn unseen() -> Self {
+        Self(None)
+    }
+
+    /// Progress of a piece of work: `what` names it, such as `restoring files`; `total` is the number of its parts, where
+    /// that is known.
+    pub(super) fn start(what: &'static str, total: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
+            .with_style(style(total.is_some()))
+            .with_message(what);
+        let (ends, ended) = mpsc::channel::<()>();
+        let shown = bar.clone();
+        let wait = move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(PACE);
+            }
+        };
+        // Without a thread to spare there is no line, and the work goes on.
+        let waits = Builder::new().spawn(wait).ok();
+        Self(Some(Line {
+            bar,
+            ends: Some(ends),
+            waits,
+        }))
+    }
+
+    /// So many parts are done.
+    pub fn at(&self, done: u64) {
+        if let Some(line) = &self.0 {
+            line.bar.set_position(done);
         }
     }
+}
 
-    /// Shows that so many parts are done after that time.
-    pub fn at(&mut self, done: u64, elapsed: Duration, ui: &mut Ui) {
-        if self.is_due(elapsed) {
-            self.drawn = Some(elapsed);
-            ui.draw(&self.line(done));
+impl Drop for Line {
+    fn drop(&mut self) {
+        drop(self.ends.take());
+        if let Some(waits) = self.waits.take() {
+            // It does nothing that can panic, and what it may have drawn goes in any case.
+            let _ = waits.join();
         }
+        self.bar.finish_and_clear();
     }
+}
 
-    /// Takes the line away.
-    pub fn clear(self, ui: &mut Ui) {
-        if self.drawn.is_some() {
-            ui.draw("");
-        }
+fn words(counted: bool) -> &'static str {
+    if counted {
+        "{msg}: {pos} of {len} ({percent} %)"
+    } else {
+        "{msg} … {elapsed}"
     }
+}
 
-    fn is_due(&self, elapsed: Duration) -> bool {
-        elapsed >= self.drawn.map_or(PATIENCE, |last| last + PACE)
-    }
-
-    fn line(&self, done: u64) -> String {
-        let part = done.min(self.total).saturating_mul(100);
-        let percent = part.checked_div(self.total).unwrap_or(100);
-        format!("{}: {done} of {} ({percent} %)", self.what, self.total)
-    }
+fn style(counted: bool) -> ProgressStyle {
+    ProgressStyle::with_template(words(counted))
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 #[cfg(test)]
@@ -60,24 +91,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_work_shows_nothing_and_long_work_is_drawn_at_a_pace() {
-        let mut progress = Progress::new("restoring files", 10);
-        let due = |p: &Progress, ms| p.is_due(Duration::from_millis(ms));
-        assert!(!due(&progress, 499));
-        assert!(due(&progress, 500));
-        progress.drawn = Some(Duration::from_millis(500));
-        assert!(!due(&progress, 599));
-        assert!(due(&progress, 600));
+    fn work_that_ends_soon_is_never_drawn_and_leaves_no_thread() {
+        let progress = Progress::start("restoring files", Some(10));
+        progress.at(3);
+        let bar = progress.0.as_ref().unwrap().bar.clone();
+        drop(progress);
+        assert!(bar.is_hidden() && bar.is_finished());
     }
 
     #[test]
-    fn the_line_names_work_parts_and_share() {
-        let line = |done, total| Progress::new("staging", total).line(done);
-        assert_eq!(line(3, 12), "staging: 3 of 12 (25 %)");
-        assert_eq!(line(0, 0), "staging: 0 of 0 (100 %)");
-        assert_eq!(
-            line(u64::MAX, 1),
-            format!("staging: {} of 1 (100 %)", u64::MAX)
-        );
+    fn the_words_of_both_kinds_can_be_read() {
+        for counted in [true, false] {
+            assert!(ProgressStyle::with_template(words(counted)).is_ok());
+        }
     }
 }

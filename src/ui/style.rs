@@ -87,7 +87,12 @@ pub(super) fn asked(colour: Colour, env: &Env) -> Option<Style> {
         Colour::Auto if env.var("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => {
             Some(Style::Coloured)
         }
-        Colour::Auto if is("TERM", "dumb") => Some(Style::Plain),
+        Colour::Auto if is_dumb(env) => Some(Style::Plain),
         Colour::Auto => None,
     }
+}
+
+/// Whether the terminal acts upon no escape sequence.
+pub(super) fn is_dumb(env: &Env) -> bool {
+    env.var("TERM").is_some_and(|term| term == "dumb")
 }

@@ -150,12 +150,20 @@ fn colour_follows_flag_variables_and_terminal_in_this_order() {
 
 #[test]
 fn progress_is_drawn_only_where_somebody_looks() {
-    let (mut ui, _, err) = taped(Talk::Normal);
-    ui.draw("half");
-    assert_eq!(err.text(), "");
-    ui.draws = true;
-    ui.draw("half");
-    assert_eq!(err.text(), "\r\x1b[2Khalf");
+    for (interactive, talk, vars, draws) in [
+        (true, Talk::Normal, &[][..], true),
+        (false, Talk::Normal, &[], false),
+        (true, Talk::Quiet, &[], false),
+        (true, Talk::Normal, &[("TERM", "dumb")], false),
+    ] {
+        let env = Env {
+            interactive,
+            ..env(vars)
+        };
+        let (o, e) = (Box::new(io::sink()), Box::new(io::sink()));
+        let ui = Ui::new(&env, Colour::Auto, talk, o, e);
+        assert_eq!(ui.draws(), draws, "{interactive} {talk:?} {vars:?}");
+    }
 }
 
 #[test]

@@ -167,6 +167,7 @@ fn bug_27_a_plan_for_a_world_that_changed_is_stale() {
         root: &root,
         now: around.now,
         id: &operation_id(around.now, around.pid, 0),
+        watch: rewind::ops::apply::unwatched(),
     };
     let refused = untouched(&env, || apply::apply(&plan, &context).unwrap_err());
     assert_eq!(refused.kind, Kind::Conflict);

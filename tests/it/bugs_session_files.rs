@@ -312,7 +312,7 @@ fn bug_87_memory_does_not_grow_with_a_line() {
     let block = vec![b'x'; 1 << 20];
     let result = r#"{"parentUuid":null,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":""#;
     let prompt = r#"{"parentUuid":null,"type":"user","message":{"role":"user","content":""#;
-    for (head, megabytes) in [(result, 72), (prompt, 25)] {
+    for (head, megabytes) in [(result, 104), (prompt, 25)] {
         file.write_all(head.as_bytes()).unwrap();
         for _ in 0..megabytes {
             file.write_all(&block).unwrap();
@@ -321,13 +321,13 @@ fn bug_87_memory_does_not_grow_with_a_line() {
     }
     file.write_all(&whole[at..]).unwrap();
     drop(file);
-    let run = wrap::under(&env, "ulimit -v 65536", &["list", "--json"]);
+    let run = wrap::under(&env, "ulimit -v 98304", &["list", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.text());
     let seen: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(prompts(&seen), ["prompt 0", "prompt 1", "prompt 2"]);
     assert_eq!(warning(&seen, "huge-line").map(|w| w.0), Some(1), "{seen}");
     let args = ["restore", "2", "--scope", "code", "--yes"];
-    let run = wrap::under(&env, "ulimit -v 65536", &args);
+    let run = wrap::under(&env, "ulimit -v 98304", &args);
     assert_eq!(run.code, Some(0), "{}", run.text());
     assert_eq!(bytes(&env, "a.txt").unwrap(), b"v2\n");
 }

@@ -62,6 +62,7 @@ fn with_context<R>(dir: &Path, disk: &Real, act: impl FnOnce(&Context<'_>) -> R)
         root: &root,
         now: DateTime::UNIX_EPOCH,
         id: &id,
+        watch: rewind::ops::apply::unwatched(),
     })
 }
 

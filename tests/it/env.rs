@@ -158,11 +158,14 @@ impl TestEnv {
 
     fn end(&self, command: &mut Command) -> Run {
         let output = command.stdin(Stdio::null()).output().unwrap();
-        Run {
+        let run = Run {
             stdout: self.clean(&output.stdout),
             stderr: self.clean(&output.stderr),
             code: output.status.code(),
-        }
+        };
+        crate::json_page::hold(&run.stdout);
+        crate::json_page::hold(&run.stderr);
+        run
     }
 
     /// The program with these arguments, for a test that drives it by itself.

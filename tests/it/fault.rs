@@ -101,6 +101,7 @@ fn a_full_disk_changes_nothing() {
             root: &root,
             now: DateTime::UNIX_EPOCH,
             id: "op",
+            watch: rewind::ops::apply::unwatched(),
         };
         let e = apply(&plan(&root, &["a", "b"], &vec![b'n'; 300_000]), &ctx).unwrap_err();
         assert_eq!((e.kind, e.paths.len()), (Kind::Storage, 1));

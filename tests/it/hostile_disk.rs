@@ -317,6 +317,7 @@ impl Planned {
                 root: &self.root,
                 now: self.env.now,
                 id: &id,
+                watch: rewind::ops::apply::unwatched(),
             };
             match apply::apply(&self.plan, &ctx) {
                 Err(e) if e.message.starts_with("another rewind") => std::thread::yield_now(),

@@ -23,6 +23,12 @@ fn result(run: &Run) -> Value {
     parse(&run.stdout)
 }
 
+/// The events of a run, in order.
+pub(crate) fn events(run: &Run) -> Vec<Value> {
+    let read = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    run.stdout.lines().map(read).collect()
+}
+
 /// Each member with its types, one a line; what is in a list is named with `[]`.
 pub(crate) type Shape = BTreeMap<String, BTreeSet<&'static str>>;
 
@@ -110,6 +116,9 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     let refused = env.run(&[&both[..], &["--yes"]].concat());
     assert_eq!(refused.code, Some(4), "{}", refused.text());
     all.push(parse(&refused.stderr));
+    let lines = ["restore", "1", "--scope", "both", "--json=lines"];
+    all.extend(events(&env.run(&[&lines[..], &KEEP].concat())));
+    all.push(result(&env.run(&["undo", "--yes", "--json"])));
     all.push(result(&env.run(&[&both[..], &KEEP].concat())));
     all.push(result(&env.run(&["undo", "--yes", "--json"])));
     all.push(result(&env.run(&["redo", "--yes", "--json"])));

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -24,6 +25,77 @@ fn examples() -> BTreeMap<String, Value> {
         (value["schema"].as_str().unwrap().to_owned(), value)
     };
     blocks.map(read).collect()
+}
+
+static EXAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(examples);
+
+/// The members that the page tells of.
+static TOLD: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let page = page();
+    let items = page.lines().filter_map(|l| l.strip_prefix(".It Va "));
+    let words = items.flat_map(|l| l.split([' ', ',']).map(str::to_owned));
+    words.filter(|w| !w.is_empty()).collect()
+});
+
+/// Holds every object that a run of the program printed, on either stream and in whatever test, to the page: its schema is
+/// there, it has the members of the example and no others, of the same types, and every member inside is told of.
+#[track_caller]
+pub(crate) fn hold(printed: &str) {
+    for line in printed
+        .lines()
+        .filter(|l| l.starts_with("{\"schema\":\"rewind."))
+    {
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        hold_object(&value);
+        for inner in ["plan", "result"].iter().filter_map(|m| value.get(m)) {
+            hold_object(inner);
+        }
+    }
+}
+
+#[track_caller]
+fn hold_object(value: &Value) {
+    let schema = value["schema"].as_str().unwrap();
+    let example = EXAMPLES.get(schema);
+    let example = example.unwrap_or_else(|| panic!("{schema} is not in the page: {value}"));
+    let (members, told) = (value.as_object().unwrap(), example.as_object().unwrap());
+    let names = |o: &serde_json::Map<String, Value>| -> BTreeSet<String> {
+        o.keys().filter(|k| *k != "path_bytes").cloned().collect()
+    };
+    assert_eq!(names(members), names(told), "{schema}: {value}");
+    for (name, member) in members {
+        let like = told.get(name).unwrap_or(&Value::Null);
+        let same = std::mem::discriminant(member) == std::mem::discriminant(like);
+        assert!(
+            same || member.is_null() || like.is_null(),
+            "{schema}: {name}: {member}"
+        );
+    }
+    for path in shape(value).keys() {
+        let name = path.rsplit(['.', ']']).next().unwrap();
+        assert!(
+            name.is_empty() || TOLD.contains(name),
+            "{schema}: {path} is not told of"
+        );
+    }
+}
+
+#[test]
+#[should_panic(expected = "rewind.redone/1 is not in the page")]
+fn a_schema_that_the_page_does_not_know_is_found() {
+    hold("{\"schema\":\"rewind.redone/1\"}");
+}
+
+#[test]
+#[should_panic(expected = "rewind.step/1")]
+fn a_member_that_is_missing_is_found() {
+    hold(r#"{"schema":"rewind.step/1","event":"step","n":1,"of":2}"#);
+}
+
+#[test]
+#[should_panic(expected = "rewind.step/1: n: \"1\"")]
+fn a_member_of_another_type_is_found() {
+    hold(r#"{"schema":"rewind.step/1","event":"step","n":"1","of":2,"path":"a"}"#);
 }
 
 /// The names of all schemas that stand in the source of what prints.

@@ -26,6 +26,7 @@ mod described;
 mod detection;
 mod doctor;
 mod env;
+mod events;
 mod exit_codes;
 mod fault;
 mod fixtures;

@@ -9,7 +9,6 @@ use super::{Context, Outcome, no_terminal};
 use crate::error::{Error, Kind, Result};
 use crate::format;
 use crate::ops::discover::{self, Found};
-use crate::ops::gather::Read;
 use crate::ui::ask::Answer;
 use crate::ui::page::Page;
 use crate::ui::sanitise;
@@ -99,7 +98,7 @@ fn pick(ctx: &mut Context<'_>) -> Result<Step> {
 }
 
 fn of(ctx: &mut Context<'_>, found: &Found) -> Result<Step> {
-    let read = Read::new(found, ctx.env)?;
+    let read = ctx.read_found(found)?;
     turns::pick(ctx, &read)
 }
 

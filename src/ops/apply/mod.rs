@@ -17,7 +17,7 @@ pub(crate) mod staging;
 mod tests;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
@@ -47,6 +47,17 @@ pub struct Context<'a> {
     pub now: DateTime<Utc>,
     /// The id that the operation gets ([`super::journal::operation_id`]).
     pub id: &'a str,
+    /// Who wants to know how it comes on.
+    pub watch: Watch<'a>,
+}
+
+/// Told of each path, as the plan names it, when it has changed: from several threads, in any order, and before anything
+/// is verified. What it was told of may still be put back.
+pub type Watch<'a> = &'a (dyn Fn(&Path) + Sync);
+
+/// Nobody wants to know.
+pub fn unwatched() -> Watch<'static> {
+    &|_| {}
 }
 
 /// What was done and verified.
@@ -216,6 +227,7 @@ fn commit(ctx: &Context<'_>, record: &Record, place: Place<'_>) -> Result<()> {
     for steps in [stay, gone] {
         each::map(&steps, |_, step| {
             forward(step, place)?;
+            (ctx.watch)(step.path.as_path());
             ctx.disk.reach("placed-one");
             Ok(())
         })?;
@@ -226,6 +238,7 @@ fn commit(ctx: &Context<'_>, record: &Record, place: Place<'_>) -> Result<()> {
     for step in &record.session {
         ctx.disk.reach("session-placing");
         session::put_in(place, step)?;
+        (ctx.watch)(&step.path);
         ctx.disk.reach("session-placed");
     }
     recover::sync_names(ctx, place, record)?;

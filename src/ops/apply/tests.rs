@@ -581,6 +581,7 @@ fn the_journal_is_not_a_target() {
         root: &w.root,
         now: DateTime::UNIX_EPOCH,
         id: "x",
+        watch: crate::ops::apply::unwatched(),
     };
     let e = apply(&w.plan(vec![step], vec![]), &ctx).unwrap_err();
     assert_eq!(e.kind, Kind::Failed);

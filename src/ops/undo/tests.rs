@@ -386,6 +386,7 @@ fn planning_writes_nothing() {
         root: &w.root,
         now: chrono::DateTime::UNIX_EPOCH,
         id: "x",
+        watch: crate::ops::apply::unwatched(),
     };
     assert_eq!(crate::ops::recover::recover(&ctx).unwrap(), None);
     assert_eq!(look(), before);
