@@ -50,6 +50,12 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::List) -> Result<Outcome> {
     ctx.print(&text)?;
     notes(ctx, read.format.title(), session);
     legend(ctx, &covered);
+    if covered.values().any(|c| c.coverage() == Coverage::Partial) {
+        let name = args.of.as_deref().or(ctx.global.session.as_deref());
+        let command = ctx.command("doctor", name);
+        ctx.ui
+            .hint(&format!("`{command}` tells why, and what to do about it"));
+    }
     if let Some(last) = turns.last() {
         let name = args.of.as_deref().or(ctx.global.session.as_deref());
         let command = ctx.command(&format!("show {}", last.no), name);

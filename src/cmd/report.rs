@@ -68,7 +68,9 @@ pub fn json(plan: &Plan, stage: &Stage, resume: Option<String>) -> Rewind {
     }
 }
 
-fn conflicts(plan: &Plan) -> Vec<PathNote> {
+/// The paths that somebody changed since.
+#[must_use]
+pub fn conflicts(plan: &Plan) -> Vec<PathNote> {
     let note = |c: &Conflict| PathNote {
         path: PathOut::new(c.path.as_path()),
         reason: words::conflict(c.why, &plan.act).to_owned(),
@@ -77,7 +79,9 @@ fn conflicts(plan: &Plan) -> Vec<PathNote> {
     plan.conflicts.iter().map(note).collect()
 }
 
-fn missing(plan: &Plan) -> Vec<PathNote> {
+/// The paths that are left.
+#[must_use]
+pub fn missing(plan: &Plan) -> Vec<PathNote> {
     let note = |m: &Missing| PathNote {
         path: PathOut::new(&m.path),
         reason: words::reason(&m.reason),

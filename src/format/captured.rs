@@ -23,7 +23,8 @@ use crate::model::session::{FileNo, Session, Span, Turn, TurnKind, Warnings};
 /// Sessions known by our captures.
 pub struct Captured;
 
-const NAME: &str = "captured";
+/// The name that stands for any agent.
+pub const NAME: &str = "captured";
 const OWN: &str = "current.json";
 const WHY: &str =
     "only the files of this session were captured: its conversation is the agent's own";

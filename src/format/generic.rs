@@ -26,7 +26,8 @@ use crate::model::session::Session;
 /// Messages of unknown origin.
 pub struct Generic;
 
-const NAME: &str = "generic";
+/// The name that stands for any agent.
+pub const NAME: &str = "generic";
 const WHY: &str = "it is not known which agent wrote this file, so it is only read; `rewind-formats(5)` tells how to describe the agent";
 
 impl Dialect for Generic {

@@ -149,30 +149,40 @@ fn told(path: &Path, env: &Env) -> std::io::Result<Option<(&'static dyn Format, 
 /// [`Kind::NotFound`] when there is none, or several; [`Kind::Unsupported`] for a file of no known format.
 pub fn pick(env: &Env, name: Option<&str>, workspace: Option<&Path>) -> Result<Found, Error> {
     match (name, workspace) {
-        (Some(name), _) => named(env, name),
-        (None, Some(folder)) => {
-            let folder = env.cwd.join(folder);
-            let found = of_workspace(env, &folder, None);
-            found.into_iter().next().ok_or_else(|| {
-                Error::new(
-                    Kind::NotFound,
-                    format!(
-                        "no session was recorded in `{}`",
-                        canonical(&folder).display()
-                    ),
-                )
-                .hint("name one with `--session`, or see them all with `rewind sessions --all`")
-            })
-        }
-        (None, None) => here(env, None).into_iter().next().ok_or_else(|| {
-            Error::new(
-                Kind::NotFound,
-                "no session was recorded in this folder or one above it",
-            )
-            .hint("see the sessions of all folders with `rewind sessions --all`")
-            .hint("name a session file with `--session`")
-        }),
+        (Some(name), _) => return named(env, name),
+        (None, Some(folder)) => of_workspace(env, &env.cwd.join(folder), None)
+            .into_iter()
+            .next(),
+        (None, None) => here(env, None).into_iter().next(),
     }
+    .ok_or_else(|| none(env, workspace))
+}
+
+/// That there is no session here: what was looked for, and what to do.
+#[must_use]
+pub fn none(env: &Env, workspace: Option<&Path>) -> Error {
+    if all(env, None).is_empty() {
+        // These two are of whatever agent.
+        let any = [format::captured::NAME, format::generic::NAME];
+        let known = format::all(env)
+            .iter()
+            .filter(|f| !any.contains(&f.agent()));
+        let titles: Vec<&str> = known.map(|f| f.title()).collect();
+        let words = "no agent has left a session here or anywhere";
+        return Error::new(Kind::NotFound, words)
+            .hint(format!("looked for those of {}", titles.join(", ")))
+            .hint("`rewind demo` makes a session to play with");
+    }
+    let place = match workspace {
+        Some(folder) => format!("`{}`", canonical(&env.cwd.join(folder)).display()),
+        None => "this folder or one above it".to_owned(),
+    };
+    Error::new(
+        Kind::NotFound,
+        format!("no session was recorded in {place}"),
+    )
+    .hint("go to the folder that the agent worked in, or name it with `--workspace`")
+    .hint("`rewind sessions --all` lists the sessions of all folders; `--session` names one")
 }
 
 fn named(env: &Env, name: &str) -> Result<Found, Error> {

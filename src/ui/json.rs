@@ -2,7 +2,7 @@
 //! `snake_case`, times RFC 3339 in UTC, paths text with `path_bytes` (base64) beside it when they are no UTF-8.
 
 pub use super::json_setup::{
-    AgentOut, Completions, ConfigOut, Demo, Doctor, FaultOut, Init, Man, PageOut,
+    AgentOut, Completions, ConfigOut, Demo, Doctor, DoctorSession, FaultOut, Init, Man, PageOut,
 };
 
 use std::fmt::Write as _;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::json::PathOut;
+use super::json::{GapOut, PathNote, PathOut, SessionOut};
 
 /// `rewind init` and `rewind deinit`.
 #[derive(Debug, Clone, Serialize)]
@@ -48,6 +48,30 @@ pub struct Doctor {
     pub agents: Vec<AgentOut>,
     /// Files of the user's that cannot be used.
     pub faults: Vec<FaultOut>,
+    /// The session that is meant here; null where there is none.
+    pub session: Option<DoctorSession>,
+}
+
+/// A session, and what of it does not go back.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoctorSession {
+    /// Which.
+    #[serde(flatten)]
+    pub session: SessionOut,
+    /// How many turns it has.
+    pub turns: usize,
+    /// Whether an agent is at work on it.
+    pub live: bool,
+    /// Why the conversation does not go back; null where it does.
+    pub conversation: Option<String>,
+    /// Why no code goes back; null where it does.
+    pub code: Option<String>,
+    /// Files that are left, back to before the first turn.
+    pub missing: Vec<PathNote>,
+    /// Files that somebody changed since.
+    pub conflicts: Vec<PathNote>,
+    /// What is not covered.
+    pub gaps: Vec<GapOut>,
 }
 
 /// The settings in force.

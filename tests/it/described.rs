@@ -50,6 +50,7 @@ fn its_turns_are_listed_with_what_they_did() {
     --- stderr
     Acme Coder session acme-0001, 3 turns
     not shell: what the shell commands of that turn did to files is not recorded
+    hint: `rewind doctor` tells why, and what to do about it
     hint: `rewind show 2` shows what going back to before turn 2 would change
     ");
     assert_snapshot!(env.run(&["show", "0"]).text(), @"

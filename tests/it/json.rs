@@ -111,6 +111,7 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
         result(&env.run(&["list", "--json"])),
         result(&env.run(&["show", "1", "--json"])),
         result(&env.run(&["fork", "1", "--dry-run", "--json"])),
+        result(&env.run(&["doctor", "--json"])),
     ];
     let both = ["restore", "1", "--scope", "both", "--json"];
     let refused = env.run(&[&both[..], &["--yes"]].concat());
@@ -124,7 +125,6 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     all.push(result(&env.run(&["redo", "--yes", "--json"])));
     all.push(result(&env.run(&["log", "--json"])));
     all.push(result(&env.run(&["init", "codex", "--json"])));
-    all.push(result(&env.run(&["doctor", "--json"])));
     all.push(result(&env.run(&["deinit", "claude", "--json"])));
     all.push(result(&env.run(&["demo", "--json"])));
     all.push(result(&env.run(&["man", "--json", "--out", "."])));
@@ -179,6 +179,29 @@ fn each_object_has_these_members() {
     faults[].path: string
     faults[].why: string
     schema: string
+    session: object
+    session.agent: string
+    session.code: null
+    session.conflicts: array
+    session.conflicts[]: object
+    session.conflicts[].path: string
+    session.conflicts[].reason: string
+    session.conversation: null
+    session.gaps: array
+    session.gaps[]: object
+    session.gaps[].detail: string
+    session.gaps[].kind: string
+    session.gaps[].turn: number
+    session.id: string
+    session.live: boolean
+    session.missing: array
+    session.missing[]: object
+    session.missing[].path: string
+    session.missing[].reason: string
+    session.missing[].turn: number
+    session.path: string
+    session.turns: number
+    session.workspace: string
     ");
     assert_snapshot!(of("rewind.init/1"), @"
     agent: string

@@ -21,6 +21,7 @@ fn list_shows_the_turns_newest_last() {
     --- stderr
     Claude Code session 5e550000-0000-4000-8000-000000000001, 3 turns
     not shell: what the shell commands of that turn did to files is not recorded
+    hint: `rewind doctor` tells why, and what to do about it
     hint: `rewind show 2` shows what going back to before turn 2 would change
     ");
     assert_snapshot!(env.run(&["list", "-n", "1"]).text(), @"
@@ -76,6 +77,7 @@ fn list_fits_the_terminal() {
     --- stderr
     Claude Code session 5e550000-0000-4000-8000-000000000001, 12 turns
     not shell: what the shell commands of that turn did to files is not recorded
+    hint: `rewind doctor` tells why, and what to do about it
     hint: `rewind show 11` shows what going back to before turn 11 would change
     ");
 }
@@ -120,6 +122,7 @@ fn list_says_how_much_of_each_turn_can_be_taken_back() {
     Claude Code session 5e550000-0000-4000-8000-000000000001, 7 turns
     not shell: what the shell commands of that turn did to files is not recorded
     in part, no: what some or all of the files were before is not known for certain
+    hint: `rewind doctor` tells why, and what to do about it
     hint: `rewind show 6` shows what going back to before turn 6 would change
     ");
 }
@@ -184,18 +187,19 @@ fn list_without_a_session_says_where_to_look() {
     exit: 5
     --- stdout
     --- stderr
-    error: no session was recorded in this folder or one above it
+    error: no agent has left a session here or anywhere
     nothing was changed
-    hint: see the sessions of all folders with `rewind sessions --all`
-    hint: name a session file with `--session`
+    hint: looked for those of Codex, Copilot CLI, Copilot in VS Code, DeepSeek Harness, pi, Factory Droid, Gemini CLI, Kimi Code, Kimi CLI, Kiro CLI, Antigravity CLI, Qwen Code, iFlow, Qoder, OpenClaude, Claude Code, Cursor, Mistral Vibe, Grok Build, Reasonix, gptme
+    hint: `rewind demo` makes a session to play with
     ");
     assert_snapshot!(env.run(&["list", "-w", "../home"]).text(), @"
     exit: 5
     --- stdout
     --- stderr
-    error: no session was recorded in `[HOME]`
+    error: no agent has left a session here or anywhere
     nothing was changed
-    hint: name one with `--session`, or see them all with `rewind sessions --all`
+    hint: looked for those of Codex, Copilot CLI, Copilot in VS Code, DeepSeek Harness, pi, Factory Droid, Gemini CLI, Kimi Code, Kimi CLI, Kiro CLI, Antigravity CLI, Qwen Code, iFlow, Qoder, OpenClaude, Claude Code, Cursor, Mistral Vibe, Grok Build, Reasonix, gptme
+    hint: `rewind demo` makes a session to play with
     ");
     assert_snapshot!(env.run(&["list", "nosuch"]).text(), @"
     exit: 5

@@ -7,11 +7,9 @@ mod turns;
 
 use super::{Context, Outcome, no_terminal};
 use crate::error::{Error, Kind, Result};
-use crate::format;
 use crate::ops::discover::{self, Found};
 use crate::ui::ask::Answer;
 use crate::ui::page::Page;
-use crate::ui::sanitise;
 
 /// How a part of the way ended.
 enum Step {
@@ -68,7 +66,7 @@ fn pick(ctx: &mut Context<'_>) -> Result<Step> {
         None => discover::here(ctx.env, None),
     };
     if found.is_empty() {
-        return Err(nothing_here(ctx));
+        return Err(discover::none(ctx.env, ctx.global.workspace.as_deref()));
     }
     if let [one] = found.as_slice() {
         return of(ctx, one);
@@ -100,30 +98,6 @@ fn pick(ctx: &mut Context<'_>) -> Result<Step> {
 fn of(ctx: &mut Context<'_>, found: &Found) -> Result<Step> {
     let read = ctx.read_found(found)?;
     turns::pick(ctx, &read)
-}
-
-/// What was looked for, and what to do.
-fn nothing_here(ctx: &Context<'_>) -> Error {
-    let anywhere = !discover::all(ctx.env, None).is_empty();
-    let place = match &ctx.global.workspace {
-        Some(folder) => format!("`{}`", sanitise(&folder.to_string_lossy())),
-        None => "this folder or one above it".to_owned(),
-    };
-    if anywhere {
-        return Error::new(
-            Kind::NotFound,
-            format!("no session was recorded in {place}"),
-        )
-        .hint("go to the folder that the agent worked in, or name it with `--workspace`")
-        .hint("`rewind sessions --all` lists the sessions of all folders");
-    }
-    let titles: Vec<&str> = format::all(ctx.env).iter().map(|f| f.title()).collect();
-    Error::new(
-        Kind::NotFound,
-        "no agent has left a session here or anywhere",
-    )
-    .hint(format!("looked for those of {}", titles.join(", ")))
-    .hint("`rewind doctor` tells where; `rewind demo` makes a session to play with")
 }
 
 /// Shows an error, on the screen where things are picked.

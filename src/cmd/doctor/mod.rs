@@ -1,4 +1,6 @@
-//! `rewind doctor`: what is in force and what is set up.
+//! `rewind doctor`: what is in force, what is set up, and whether the session here goes back.
+
+mod session;
 
 use super::{Context, Outcome};
 use crate::error::Result;
@@ -13,8 +15,9 @@ use crate::ui::{Paint, path_text};
 /// Standard output cannot be written.
 pub fn run(ctx: &mut Context<'_>) -> Result<Outcome> {
     let report = doctor::look(ctx.env);
+    let looked = session::of(ctx)?;
     if ctx.json() {
-        ctx.print_json(&out(&report))?;
+        ctx.print_json(&out(&report, session::out(&looked)))?;
         return Ok(Outcome::Done);
     }
     let text = settings(&report);
@@ -25,7 +28,9 @@ pub fn run(ctx: &mut Context<'_>) -> Result<Outcome> {
         let text = table(&report.agents).text(ctx.ui.style(), ctx.ui.width());
         ctx.print(&text)?;
     }
+    ctx.print(&format!("\n{}", session::text(&looked)))?;
     problems(ctx, &report);
+    session::hints(ctx, &looked);
     Ok(Outcome::Done)
 }
 
@@ -106,7 +111,7 @@ fn problems(ctx: &mut Context<'_>, report: &Report) {
     }
 }
 
-fn out(report: &Report) -> json::Doctor {
+fn out(report: &Report, session: Option<json::DoctorSession>) -> json::Doctor {
     let config = &report.config;
     let fault = |path: &std::path::Path, why: &str| FaultOut {
         path: PathOut::new(path),
@@ -141,5 +146,6 @@ fn out(report: &Report) -> json::Doctor {
             })
             .collect(),
         faults: own.chain(described).collect(),
+        session,
     }
 }

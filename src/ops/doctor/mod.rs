@@ -1,12 +1,14 @@
 //! What is set up, and what of it works: the config in force, the agents' hooks, descriptions of agents. Reads only.
 
+pub mod session;
+
 use std::path::PathBuf;
 
-use super::config::Config;
-use super::init::{self, Mode, Whose};
 use crate::env::Env;
 use crate::format::described::{self, Fault};
 use crate::format::{self, Format};
+use crate::ops::config::Config;
+use crate::ops::init::{self, Mode, Whose};
 
 /// How our hooks stand in one settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
