@@ -98,9 +98,10 @@ impl Terminal {
     }
 
     fn draw(&self, lines: &[String]) -> io::Result<()> {
-        let mut text = String::from("\x1b[?25l\x1b[H");
+        // Between these two marks a terminal that knows them shows nothing half drawn.
+        let mut text = String::from("\x1b[?2026h\x1b[?25l\x1b[H");
         text.push_str(&lines.join("\x1b[K\r\n"));
-        text.push_str("\x1b[K\x1b[J");
+        text.push_str("\x1b[K\x1b[J\x1b[?2026l");
         self.term.write_str(&text)?;
         self.term.flush()
     }

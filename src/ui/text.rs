@@ -9,7 +9,7 @@ use super::{Paint, Style, sanitise};
 
 /// Between two columns.
 const GAP: &str = "  ";
-/// A column that gives way is never narrower than this, even where the line then is too long.
+/// Before a column that gives way is narrower than this, others are left out.
 const LEAST: usize = 16;
 
 /// How the cells of a column stand.
@@ -19,7 +19,8 @@ pub enum Column {
     Left(&'static str),
     /// Numbers, to the right.
     Right(&'static str),
-    /// Words that are cut with `…` where the line would be too long. At most one column of a table.
+    /// Words that are cut with `…` where the line would be too long. At most one column of a table. Where hardly anything
+    /// would be left of them, the columns behind the first one are left out.
     Fitted(&'static str),
 }
 
@@ -103,31 +104,50 @@ impl Table {
         text
     }
 
-    fn widths(&self, limit: Option<usize>) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.columns.iter().map(|c| c.head().width()).collect();
+    /// The width of each column; `None` for one that is left out.
+    fn widths(&self, limit: Option<usize>) -> Vec<Option<usize>> {
+        let mut widths: Vec<Option<usize>> = self
+            .columns
+            .iter()
+            .map(|c| Some(c.head().width()))
+            .collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.text.width());
+                *width = (*width).max(Some(cell.text.width()));
             }
         }
-        let Some(limit) = limit else { return widths };
-        let total = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
-        let over = total.saturating_sub(limit);
-        for (width, column) in widths.iter_mut().zip(&self.columns) {
-            if matches!(column, Column::Fitted(_)) {
-                *width = width.saturating_sub(over).max(LEAST.min(*width));
+        let is_fitted = |c: &Column| matches!(c, Column::Fitted(_));
+        let fitted = self.columns.iter().position(is_fitted);
+        let (Some(limit), Some(fitted)) = (limit, fitted) else {
+            return widths;
+        };
+        let words = widths.get(fitted).copied().flatten().unwrap_or(0);
+        // What stands between the number and the words goes first, then the words.
+        let mut rest = without(&widths, fitted);
+        for at in 1..widths.len() {
+            if rest + LEAST.min(words) <= limit {
+                break;
             }
+            if at != fitted
+                && let Some(width) = widths.get_mut(at)
+            {
+                *width = None;
+                rest = without(&widths, fitted);
+            }
+        }
+        if let Some(width) = widths.get_mut(fitted) {
+            *width = Some(words.min(limit.saturating_sub(rest).max(1)));
         }
         widths
     }
 
-    fn line(&self, cells: &[Cell], widths: &[usize], style: Style, text: &mut String) {
+    fn line(&self, cells: &[Cell], widths: &[Option<usize>], style: Style, text: &mut String) {
         let empty = Cell::new("");
         let start = text.len();
         let cells = cells.iter().chain(std::iter::repeat(&empty));
-        for (at, ((column, width), cell)) in self.columns.iter().zip(widths).zip(cells).enumerate()
-        {
-            if at > 0 {
+        for ((column, width), cell) in self.columns.iter().zip(widths).zip(cells) {
+            let Some(width) = width else { continue };
+            if text.len() > start {
                 text.push_str(GAP);
             }
             let shown = fit(&cell.text, *width);
@@ -142,6 +162,12 @@ impl Table {
         text.truncate(end);
         text.push('\n');
     }
+}
+
+/// The columns that a line takes without one of the cells, with the gap before that.
+fn without(widths: &[Option<usize>], cell: usize) -> usize {
+    let others = widths.iter().enumerate().filter(|(at, _)| *at != cell);
+    others.filter_map(|(_, w)| *w).map(|w| w + GAP.len()).sum()
 }
 
 /// Cuts a text with `…` so that it takes at most that many columns.
@@ -164,6 +190,8 @@ pub fn fit(text: &str, width: usize) -> Cow<'_, str> {
         .sum();
     // A sum of the lengths of whole characters is a boundary.
     let kept = text.get(..kept).unwrap_or_default();
+    // A character that joins what is not there any more would join the sign of the cut.
+    let kept = kept.trim_end_matches(['\u{200d}', '\u{fe0f}']);
     Cow::Owned(format!("{kept}…"))
 }
 
@@ -270,7 +298,11 @@ mod tests {
     fn a_narrow_terminal_still_shows_some_of_the_prompt() {
         let mut table = table();
         table.row([Cell::new("11"), Cell::new("y".repeat(90)), Cell::new("z")]);
-        assert!(table.text(Style::Plain, Some(1)).contains(&"y".repeat(15)));
+        let text = table.text(Style::Plain, Some(20));
+        assert!(text.contains(&"y".repeat(13)), "{text}");
+        assert!(!text.contains('z'), "{text}");
+        assert!(text.lines().all(|l| l.width() <= 20), "{text}");
+        assert!(table.text(Style::Plain, Some(0)).contains("11"));
     }
 
     #[test]
@@ -304,6 +336,7 @@ mod tests {
         assert_eq!(fit("検査", 3), "検…");
         assert_eq!(fit("検査", 2), "…");
         assert_eq!(fit("a", 0), "");
+        assert_eq!(fit("👩\u{200d}👩\u{200d}👧 and on", 4), "👩…");
     }
 
     #[test]

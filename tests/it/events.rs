@@ -19,6 +19,26 @@ fn names(run: &Run) -> Vec<String> {
 
 const BOTH: [&str; 5] = ["restore", "1", "--scope", "both", "--json=lines"];
 
+/// As from cron: no terminal, nothing to answer with, JSON in and out, and codes that tell what happened.
+#[test]
+fn bug_93_a_script_drives_it_without_a_terminal() {
+    let mut env = TestEnv::new();
+    shop(&mut env);
+    let asked = env.run(&BOTH);
+    assert_eq!(asked.code, Some(2), "nobody can say yes: {}", asked.text());
+    assert_eq!(asked.stdout, "");
+    let all = events(&env.run(&["list", "--json=lines"]));
+    let turn = all[0]["result"]["turns"][1]["id"].as_str().unwrap();
+    let args = ["restore", turn, "--scope", "both", "--yes", "--json=lines"];
+    let run = env.run(&args);
+    assert_eq!(run.code, Some(0), "{}", run.text());
+    let undo = ["undo", "--yes", "--json=lines"];
+    let taken_back = env.run(&undo);
+    assert_eq!(taken_back.code, Some(0), "{}", taken_back.text());
+    let again = env.run(&undo);
+    assert_eq!(again.code, Some(5), "{}", again.text());
+}
+
 #[test]
 fn a_rewind_tells_its_plan_each_step_and_its_end_in_this_order() {
     let mut env = TestEnv::new();

@@ -56,6 +56,7 @@ mod sidecar;
 mod source;
 mod story;
 mod undo;
+mod width;
 mod wrap;
 
 use std::collections::BTreeSet;

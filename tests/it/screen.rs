@@ -75,10 +75,16 @@ impl Screen {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Whether the program has drawn all of what it began to draw.
+    fn is_drawn(&self) -> bool {
+        let last = |mark: &[u8]| self.raw.windows(mark.len()).rposition(|w| w == mark);
+        last(b"\x1b[?2026l") >= last(b"\x1b[?2026h")
+    }
+
     /// Waits until the screen holds the text; returns the screen.
     pub(crate) fn shows(&mut self, text: &str) -> String {
         let until = Instant::now() + PATIENCE;
-        while !self.text().contains(text) {
+        while !(self.is_drawn() && self.text().contains(text)) {
             assert!(
                 !self.gone && Instant::now() < until,
                 "`{text}` did not come:\n{}",
