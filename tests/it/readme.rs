@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::env::{TestEnv, Tree, copy};
+use crate::screen::Screen;
 use crate::story::Story;
 
 fn project(path: &str) -> PathBuf {
@@ -100,4 +101,38 @@ fn the_example_runs_and_leaves_all_as_it_was() {
     );
     assert_eq!(before.0.changes(&after.0), [""; 0]);
     assert_eq!(before.1.changes(&after.1), [""; 0]);
+}
+
+/// The turns of the demo and the menu of one of them, one below the other, as a terminal shows them.
+fn picture() -> Option<String> {
+    let mut env = TestEnv::new();
+    env.at("2026-03-02T11:40:00Z");
+    assert_eq!(env.run(&["demo"]).code, Some(0));
+    let tmp = env.home().join("../tmp");
+    let folder = fs::read_dir(tmp).unwrap().next().unwrap().unwrap().path();
+    for (name, part) in [
+        ("CLAUDE_CONFIG_DIR", "claude"),
+        ("REWIND_STATE_DIR", "state"),
+    ] {
+        env.set(name, folder.join(part).to_str().unwrap());
+    }
+    env.set("TERM", "xterm-256color");
+    let shop = folder.join("shop");
+    let mut screen = Screen::start(&env, &["-w", shop.to_str().unwrap()], (20, 100))?;
+    let turns = screen.shows("4 of 4");
+    screen.keys("\x1b[A\r");
+    let menu = screen.shows("Back");
+    screen.keys("\x03");
+    assert_eq!(screen.ends().0, Some(130));
+    Some(format!("{}\n\n{}", turns.trim_end(), menu.trim_end()))
+}
+
+#[test]
+fn the_picture_in_the_readme_is_what_the_program_shows() {
+    let Some(picture) = picture() else { return };
+    let readme = fs::read_to_string(project("README.md")).unwrap();
+    assert!(
+        readme.contains(&format!("```text\n{picture}\n```\n")),
+        "it shows:\n{picture}"
+    );
 }
