@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::env::{Run, TestEnv, Tree, copy, shared};
+use crate::screen::Screen;
 
 /// One recorded case.
 struct Case {
@@ -270,6 +271,61 @@ fn every_rewind_of_a_recorded_session_is_undone_to_the_last_byte() {
             assert_eq!(before.0.changes(&now.0), [""; 0], "{what}");
             assert_eq!(before.1.changes(&now.1), [""; 0], "{what}");
         }
+    }
+}
+
+/// As a person does it: the turn before the last, code and conversation, yes; then `rewind undo`.
+#[test]
+fn the_picker_takes_recorded_sessions_back_and_undo_brings_them_forward() {
+    let shops = |agent| {
+        cases(agent)
+            .into_iter()
+            .filter(|c| c.folder.ends_with("shop"))
+    };
+    for case in shops("claude").chain(shops("codex")) {
+        let env = case.lay(&case.last());
+        let session = sessions(&env).remove(0);
+        let n = case.turns().len();
+        let before = Tree::of(&env.workspace()).contents();
+        let whole = fs::read(&session).unwrap();
+        let args = ["-s", session.to_str().unwrap(), "-w", "."];
+        let Some(mut screen) = Screen::start(&env, &args, (40, 100)) else {
+            return;
+        };
+        screen.shows(&format!("{n} of {n}"));
+        screen.keys("\x1b[A\r");
+        screen.shows("> Code and conversation");
+        screen.keys("\r");
+        let preview = screen.shows("esc: back");
+        assert!(preview.contains("Do it?"), "{preview}");
+        assert_eq!(
+            before.changes(&Tree::of(&env.workspace()).contents()),
+            [""; 0]
+        );
+        screen.keys("y");
+        let (code, report) = screen.ends();
+        assert!(matches!(code, Some(0 | 3)), "{}: {report}", case.name());
+        assert!(
+            report.contains("`rewind undo -w .` takes this back"),
+            "{report}"
+        );
+        assert_eq!(prompts(&env, &session).len(), n - 2, "{report}");
+        let now = Tree::of(&env.workspace()).contents();
+        for (path, bytes) in case.expected(n - 2) {
+            let held = fs::read(env.workspace().join(&path)).ok();
+            assert!(
+                held == bytes || report.contains(&path),
+                "{}: {path}",
+                case.name()
+            );
+        }
+        assert_ne!(before.changes(&now), [""; 0], "{report}");
+        assert_eq!(env.run(&["undo", "--yes"]).code, Some(0));
+        assert_eq!(
+            before.changes(&Tree::of(&env.workspace()).contents()),
+            [""; 0]
+        );
+        assert_eq!(fs::read(&session).unwrap(), whole);
     }
 }
 
