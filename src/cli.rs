@@ -5,6 +5,7 @@
 mod args;
 mod exits;
 mod shipped;
+mod stores;
 mod values;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use args::{Fork, Hook, Init, List, Log, Restore, Sessions, Show, Step};
 pub use shipped::{Completions, Man, Shipped};
+pub use stores::{Pin, Prune, Stores, Unpin, Verify};
 
 use exits::{FORKS, MAKES, READS, READS_ONE, SETS_UP, SHOWS, WRITES, all_exit_codes, exit_codes};
 
@@ -267,6 +269,10 @@ pub enum Command {
     #[command(verbatim_doc_comment, after_long_help = exit_codes(READS))]
     Log(Log),
 
+    /// What is kept.
+    #[command(flatten)]
+    Stores(Stores),
+
     /// What is installed beside the program.
     #[command(flatten)]
     Shipped(Shipped),
@@ -423,7 +429,7 @@ mod tests {
             .map(|c| c.get_name().to_owned())
             .filter(|n| n != "help")
             .collect();
-        assert_eq!(names.len(), 15);
+        assert_eq!(names.len(), 19);
         let mut pages = vec![("rewind".to_owned(), root.render_long_help().to_string())];
         for name in names {
             let page = root.find_subcommand_mut(&name).unwrap().render_long_help();

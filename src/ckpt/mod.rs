@@ -5,6 +5,7 @@
 //! blobs/aa/bb/<sha256>   contents, raw; `<sha256>.zst` compressed (`blobs`)
 //! index.json             ours only: tells it from others; never read here
 //! turn-<N>.missed-<pid>.json   ours only: gaps that a hook could not write into the record (`missed`)
+//! turn-<N>.pruned   ours only: the newest checkpoint that was pruned, and what it once held (`kept`)
 //! expired/ turns/ transactions/    Reasonix only (`reasonix`)
 //! ```
 //!
@@ -16,6 +17,7 @@ pub mod blobs;
 mod entry;
 mod fields;
 mod gaps;
+pub mod kept;
 mod missed;
 pub mod reasonix;
 mod record;
@@ -202,8 +204,41 @@ impl Store for Ours {
                 out.push(alone);
             }
         }
+        let there: Vec<u32> = out.iter().map(|c| c.turn).collect();
+        let pruned = self.pruned(from)?;
+        out.extend(pruned.into_iter().filter(|c| !there.contains(&c.turn)));
         out.sort_by_key(|c| c.turn);
         Ok(out)
+    }
+}
+
+impl Ours {
+    /// What is left of checkpoints that a prune removed, or was removing when it was killed: which turns they were of, and
+    /// that what they held is gone.
+    fn pruned(&self, from: u32) -> Result<Vec<Checkpoint>, Trouble> {
+        let listing = kept::list(&self.folder).map_err(Trouble::io(&self.folder))?;
+        let pruning = listing.pruning.iter().map(|t| (*t, kept::PRUNING));
+        let all = pruning.chain(listing.pruned.iter().map(|t| (*t, kept::PRUNED)));
+        let left = all.filter(|(turn, _)| *turn >= from).map(|(turn, ending)| {
+            let file = self.folder.join(format!("turn-{turn}.{ending}"));
+            let place = record::Place {
+                folder: &self.folder,
+                file: &file,
+                turn,
+                form: record::Form::Root,
+            };
+            let mut left = match record::load(&place) {
+                record::Loaded::Whole(r) => r.checkpoint,
+                _ => damaged(turn, Reason::Expired),
+            };
+            left.files.clear();
+            left.tree = None;
+            left.damaged = None;
+            let words = "the checkpoints up to here were pruned".to_owned();
+            left.gaps = vec![(crate::model::edit::GapKind::Checkpoint, words)];
+            left
+        });
+        Ok(left.collect())
     }
 }
 

@@ -192,4 +192,8 @@ pub struct Log {
     /// List the last N operations only
     #[arg(short = 'n', long = "last", value_name = "N")]
     pub last: Option<usize>,
+
+    /// List what `prune` removed instead, of all folders
+    #[arg(long)]
+    pub prune: bool,
 }

@@ -31,6 +31,28 @@ pub(super) const SHOWS: &[Kind] = READS_ONE;
 /// What a command that changes files can end with.
 pub(super) const WRITES: &[Kind] = &Kind::ALL;
 
+/// What `prune` can end with.
+pub(super) const PRUNES: &[Kind] = &[
+    Kind::Failed,
+    Kind::Usage,
+    Kind::Partial,
+    Kind::NotFound,
+    Kind::Storage,
+    Kind::Internal,
+    Kind::Interrupted,
+];
+/// What `verify` can end with.
+pub(super) const CHECKS: &[Kind] = &[
+    Kind::Failed,
+    Kind::Usage,
+    Kind::NotFound,
+    Kind::Damaged,
+    Kind::Storage,
+    Kind::Internal,
+];
+/// What `pin` and `unpin` can end with.
+pub(super) const PINS: &[Kind] = READS_ONE;
+
 /// What `fork` can end with.
 pub(super) const FORKS: &[Kind] = &[
     Kind::Failed,

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::model::point::{OnConflict, Scope, TurnName};
+use crate::model::size;
 use crate::model::when::When;
 use crate::ui::Colour;
 
@@ -12,6 +13,13 @@ pub(super) fn when() -> impl TypedValueParser<Value = When> {
     StringValueParser::new().try_map(|text| {
         When::parse(&text)
             .ok_or("give a span like `30m`, `12h`, `7d`, `2w`, or a date like `2026-11-01`")
+    })
+}
+
+/// Reads a size as typed.
+pub(super) fn bytes() -> impl TypedValueParser<Value = u64> {
+    StringValueParser::new().try_map(|text| {
+        size::parse(&text).ok_or("give a number of bytes, or one like `500MB`, `5GB`")
     })
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{Context, Outcome, undo, words};
 use crate::cli;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::journal::{Journal, Operation, Status};
 use crate::ops::plan::Act;
+use crate::ops::prune::removals;
 use crate::ui::json::{self, OperationRow, PathOut};
-use crate::ui::text::{Cell, Column, Table, count};
+use crate::ui::text::{Cell, Column, Table, count, size};
 use crate::ui::{Paint, age, path_text};
 
 /// Runs the command.
@@ -16,6 +17,9 @@ use crate::ui::{Paint, age, path_text};
 /// # Errors
 /// The journal cannot be read.
 pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
+    if args.prune {
+        return prunes(ctx, args.last);
+    }
     let root = undo::root(ctx)?;
     ctx.settle_to_look(&root)?;
     let journal = Journal::open(ctx.env.state.as_deref(), &root)?;
@@ -48,6 +52,71 @@ pub fn run(ctx: &mut Context<'_>, args: &cli::Log) -> Result<Outcome> {
         ));
     }
     Ok(Outcome::Done)
+}
+
+/// What was pruned, oldest first.
+fn prunes(ctx: &mut Context<'_>, last: Option<usize>) -> Result<Outcome> {
+    let (mut all, spoiled) = match &ctx.env.state {
+        None => (Vec::new(), 0),
+        Some(state) => removals::read(state).map_err(|e| {
+            Error::io(
+                "the record of prunes cannot be read",
+                state.join(removals::FILE),
+                e,
+            )
+        })?,
+    };
+    let skip = last.map_or(0, |n| all.len().saturating_sub(n));
+    all.drain(..skip);
+    if ctx.json() {
+        ctx.print_json(&json::Prunes {
+            schema: "rewind.prunes/1",
+            removals: all.iter().map(removal).collect(),
+        })?;
+        return Ok(Outcome::Done);
+    }
+    let mut table = Table::new([
+        Column::Left("age"),
+        Column::Right("freed"),
+        Column::Right("removed"),
+        Column::Fitted("place"),
+    ]);
+    for r in &all {
+        let at = crate::format::time(&r.at);
+        table.row([
+            Cell::new(at.map_or("?".to_owned(), |at| age(at, ctx.env.now))),
+            Cell::new(size(r.freed)),
+            Cell::new(r.what.len().to_string()),
+            Cell::new(&r.path),
+        ]);
+    }
+    if all.is_empty() {
+        ctx.ui.say("nothing was pruned yet");
+    } else {
+        let text = table.text(ctx.ui.style(), ctx.ui.width());
+        ctx.print(&text)?;
+    }
+    if spoiled > 0 {
+        let n = count(spoiled, "line", "lines");
+        ctx.ui.warn(&format!("{n} of the record cannot be read"));
+    }
+    Ok(Outcome::Done)
+}
+
+fn removal(r: &removals::Removal) -> json::RemovalOut {
+    let what = r.what.iter().map(|w| json::RemovedOut {
+        checkpoint: w.checkpoint,
+        operation: w.operation.clone(),
+        reason: w.why.clone(),
+    });
+    json::RemovalOut {
+        at: r.at.clone(),
+        path: r.path.clone(),
+        agent: r.agent.clone(),
+        session: r.session.clone(),
+        freed: r.freed,
+        removed: what.collect(),
+    }
 }
 
 fn table(ctx: &Context<'_>, rows: &[OperationRow]) -> Table {
@@ -108,6 +177,7 @@ fn row(operation: &Operation, gone: &BTreeSet<&str>) -> OperationRow {
             Status::Committed if gone.contains(operation.id.as_str()) => "undone",
             Status::Committed => "done",
             Status::Aborted => "aborted",
+            Status::Pruned => "pruned",
             Status::Prepared | Status::Committing => "open",
         },
         scope: words::scope(operation.scope),

@@ -15,17 +15,20 @@ pub mod log;
 pub mod man;
 pub mod patch;
 pub mod pick;
+pub mod pin;
 pub mod preview;
+pub mod prune;
 pub mod report;
 pub mod restore;
 pub mod sessions;
 pub mod show;
 pub mod undo;
+pub mod verify;
 pub mod words;
 
 use std::io;
 
-use crate::cli::{Cli, Command, Global, Shipped};
+use crate::cli::{Cli, Command, Global, Shipped, Stores};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::ops::Disk;
@@ -60,6 +63,8 @@ pub enum Outcome {
     Partial,
     /// The user left without choosing anything; nothing was changed.
     Left,
+    /// It did what was asked, and what it found has a code of its own.
+    Ended(Kind),
 }
 
 /// Runs a command; returns the exit code.
@@ -85,6 +90,7 @@ pub fn run(cli: Cli, env: &Env, ui: &mut Ui, ask: &mut dyn Ask, disk: &dyn Disk)
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Partial) => Kind::Partial.code(),
         Ok(Outcome::Left) => Kind::Interrupted.code(),
+        Ok(Outcome::Ended(kind)) => kind.code(),
         Err(error) => {
             ctx.fail(&error);
             error.kind.code()
@@ -110,6 +116,10 @@ fn one(command: Command, ctx: &mut Context<'_>) -> Result<Outcome> {
         Command::Undo(args) => undo::undo(ctx, &args),
         Command::Redo(args) => undo::redo(ctx, &args),
         Command::Log(args) => log::run(ctx, &args),
+        Command::Stores(Stores::Prune(args)) => prune::run(ctx, &args),
+        Command::Stores(Stores::Verify(args)) => verify::run(ctx, &args),
+        Command::Stores(Stores::Pin(args)) => pin::pin(ctx, &args),
+        Command::Stores(Stores::Unpin(args)) => pin::unpin(ctx, &args),
         Command::Shipped(Shipped::Man(args)) => man::run(ctx, &args),
         Command::Shipped(Shipped::Completions(args)) => completions::run(ctx, &args),
     }

@@ -75,7 +75,7 @@ fn tell_faults(ctx: &mut Context<'_>) {
 
 /// # Errors
 /// [`Kind::Usage`] for an agent that nobody knows, [`Kind::Unsupported`] for one that is only known.
-fn known(ctx: &Context<'_>, agent: Option<&str>) -> Result<()> {
+pub fn known(ctx: &Context<'_>, agent: Option<&str>) -> Result<()> {
     let Some(name) = agent.filter(|a| format::of_agent(a, ctx.env).is_none()) else {
         return Ok(());
     };

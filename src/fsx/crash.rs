@@ -27,6 +27,11 @@ pub const POINTS: &[&str] = &[
     "committed",
     "recovering",
     "recovered",
+    "prune-marked",
+    "prune-synced",
+    "prune-blob",
+    "prune-record",
+    "prune-operation",
 ];
 
 /// A wish to be killed at a place.

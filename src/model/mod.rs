@@ -7,4 +7,5 @@ pub mod edit;
 pub mod fork;
 pub mod point;
 pub mod session;
+pub mod size;
 pub mod when;

@@ -7,15 +7,23 @@
 //! durability = "fsync"         # or "kill", the default: a power cut may cost the newest captures
 //! git = true                   # the whole work tree at each prompt, as a commit
 //! git_limit_ms = 2000          # longer, and it is a gap
+//!
+//! [retention]
+//! older_than = "30d"           # younger checkpoints stay
+//! keep_last = 1                # of a session that is there, so many stay whatever their age
+//! max_size = "5GB"             # more than this in all, and the oldest go
 //! ```
 
 use std::path::PathBuf;
 
+use chrono::TimeDelta;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use crate::env::Env;
 use crate::format::lines;
+use crate::model::size;
+use crate::model::when::When;
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -30,6 +38,12 @@ pub struct Config {
     pub git: bool,
     /// How long that may take, in milliseconds.
     pub git_limit: u32,
+    /// Checkpoints that are younger are not pruned.
+    pub older_than: When,
+    /// So many of the newest of a session are not, whatever their age.
+    pub keep_last: usize,
+    /// What checkpoints may take in all, in bytes on the disk.
+    pub max_size: Option<u64>,
     /// What is wrong with the file; the defaults are in force then.
     pub fault: Option<Fault>,
 }
@@ -46,6 +60,10 @@ pub struct Fault {
 /// The recorders' own limit (`design.md` §6).
 const LARGEST: u64 = 32 << 20;
 
+/// Snapshots live about as long as agents keep sessions (`design.md` §2).
+const OLDER_THAN: TimeDelta = TimeDelta::days(30);
+const KEEP_LAST: usize = 1;
+
 /// An agent waits for no more than this.
 const GIT_LIMIT: u32 = 2000;
 
@@ -57,6 +75,9 @@ impl Default for Config {
             durable: false,
             git: false,
             git_limit: GIT_LIMIT,
+            older_than: When::Ago(OLDER_THAN),
+            keep_last: KEEP_LAST,
+            max_size: None,
             fault: None,
         }
     }
@@ -66,6 +87,36 @@ impl Default for Config {
 #[serde(deny_unknown_fields, default)]
 struct Page {
     capture: Capture,
+    retention: Retention,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Retention {
+    older_than: Option<String>,
+    keep_last: Option<usize>,
+    max_size: Option<Size>,
+}
+
+impl Retention {
+    fn older_than(&self) -> Result<When, String> {
+        let Some(text) = &self.older_than else {
+            return Ok(When::Ago(OLDER_THAN));
+        };
+        // A date would be passed some day, and then everything would go.
+        let span = When::parse(text).filter(|w| matches!(w, When::Ago(_)));
+        span.ok_or_else(|| "`retention.older_than` is no span such as \"30d\"".to_owned())
+    }
+
+    fn max_size(&self) -> Result<Option<u64>, String> {
+        let Some(size) = &self.max_size else {
+            return Ok(None);
+        };
+        let bytes = size
+            .bytes()
+            .ok_or("`retention.max_size` is no size such as \"5GB\"")?;
+        Ok(Some(bytes))
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,25 +147,10 @@ enum Size {
 
 impl Size {
     fn bytes(&self) -> Option<u64> {
-        let text = match self {
-            Self::Bytes(n) => return Some(*n),
-            Self::Text(text) => text.trim(),
-        };
-        let end = text
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(text.len());
-        let (digits, unit) = text.split_at(end);
-        let factor = match unit.trim() {
-            "" | "B" => 1,
-            "kB" | "KB" => 1000,
-            "KiB" => 1 << 10,
-            "MB" => 1_000_000,
-            "MiB" => 1 << 20,
-            "GB" => 1_000_000_000,
-            "GiB" => 1 << 30,
-            _ => return None,
-        };
-        digits.parse::<u64>().ok()?.checked_mul(factor)
+        match self {
+            Self::Bytes(n) => Some(*n),
+            Self::Text(text) => size::parse(text),
+        }
     }
 }
 
@@ -161,6 +197,9 @@ impl Config {
             durable: page.capture.durability == Durability::Fsync,
             git: page.capture.git,
             git_limit: page.capture.git_limit_ms.unwrap_or(GIT_LIMIT),
+            older_than: page.retention.older_than()?,
+            keep_last: page.retention.keep_last.unwrap_or(KEEP_LAST),
+            max_size: page.retention.max_size()?,
             fault: None,
         })
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::discover::{Found, canonical};
 use super::journal::Journal;
 use super::ours;
+use super::pins::Pins;
 use super::plan::Point;
 use super::timeline::{self, Timeline};
 use super::worktree;
@@ -25,6 +26,8 @@ pub struct Read {
     pub format: &'static dyn Format,
     /// Its turns.
     pub session: Session,
+    /// What the user pinned, of any session.
+    pub pins: Pins,
 }
 
 impl From<Trouble> for Error {
@@ -65,6 +68,7 @@ impl Read {
         Ok(Self {
             format: found.format,
             session: found.format.read(&found.path, env)?,
+            pins: Pins::read(env),
         })
     }
 
@@ -107,6 +111,15 @@ impl Read {
         }
         if let Some(exact) = turns.iter().find(|t| t.key == key) {
             return Ok(exact);
+        }
+        if let Some(pin) = self.pins.named(&self.session.id, key) {
+            let pinned = turns.iter().find(|t| t.key == pin.key);
+            let gone = || {
+                none(format!(
+                    "the conversation has left the turn that is pinned as `{key}`"
+                ))
+            };
+            return pinned.ok_or_else(gone);
         }
         let fits: Vec<&Turn> = turns.iter().filter(|t| t.key.starts_with(key)).collect();
         match fits.as_slice() {

@@ -19,12 +19,15 @@ pub mod matching;
 pub mod ours;
 pub mod overview;
 pub mod pages;
+pub mod pins;
 pub mod plan;
+pub mod prune;
 pub mod recover;
 mod snapshots;
 pub mod states;
 pub mod timeline;
 pub mod undo;
+pub mod verify;
 pub mod worktree;
 
 pub use crate::fsx::hash::hex;

@@ -63,7 +63,7 @@ pub fn of(found: Vec<Found>, env: &Env) -> Vec<Overview> {
 }
 
 /// A session as far as its head tells: enough to ask whether somebody is at work on it.
-fn bare(found: &Found) -> Session {
+pub(super) fn bare(found: &Found) -> Session {
     Session {
         agent: found.format.agent(),
         id: found.card.id.clone(),

@@ -4,6 +4,10 @@
 pub use super::json_setup::{
     AgentOut, Completions, ConfigOut, Demo, Doctor, DoctorSession, FaultOut, Init, Man, PageOut,
 };
+pub use super::json_stores::{
+    DamageOut, ItemOut, JournalOut, LeftOut, OperationOut, Pinned, Prune, Prunes, RemovalOut,
+    RemovedOut, StoreOut, Verified,
+};
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod json;
 pub mod json_events;
 mod json_setup;
+mod json_stores;
 pub mod list;
 pub mod page;
 mod pager;

@@ -366,6 +366,7 @@ fn a_fork_has_the_turns_before_and_what_they_did_and_changes_nothing_that_was_th
             let case = Case::new(&set, &file);
             let (name, no) = (case.name(), u32::try_from(turn).unwrap());
             let read = Read {
+                pins: rewind::ops::pins::Pins::default(),
                 format: case.format,
                 session: case.read().unwrap(),
             };
@@ -462,6 +463,7 @@ fn members_that_nobody_knows_go_along_as_they_are() {
         }
         let Ok(session) = case.read() else { continue };
         let read = Read {
+            pins: rewind::ops::pins::Pins::default(),
             format: case.format,
             session,
         };

@@ -129,8 +129,35 @@ pub(crate) fn objects() -> BTreeMap<String, Value> {
     all.push(result(&env.run(&["demo", "--json"])));
     all.push(result(&env.run(&["man", "--json", "--out", "."])));
     all.push(result(&env.run(&["completions", "fish", "--json"])));
+    all.extend(stores());
     let schema = |v: &Value| v["schema"].as_str().unwrap().to_owned();
     all.into_iter().map(|v| (schema(&v), v)).collect()
+}
+
+/// What is said about what is kept.
+fn stores() -> Vec<Value> {
+    let (env, sidecar) = crate::prune::kept();
+    let busy = crate::prune::told(&env, "5e550000-0000-4000-8000-000000000002");
+    let named = ["-s", "5e550000-0000-4000-8000-000000000001"];
+    let with = |args: &[&str]| env.run(&[args, &named, &["--json"]].concat());
+    let mut all = vec![result(&with(&["pin", "5", "--name", "here"]))];
+    assert_eq!(
+        with(&["restore", "5", "--scope", "code", "--yes"]).code,
+        Some(0)
+    );
+    fs::write(sidecar.join("turn-4.json"), "{").unwrap();
+    fs::remove_file(sidecar.join("index.json")).unwrap();
+    let damaged = with(&["verify", "--repair"]);
+    assert_eq!(damaged.code, Some(8), "{}", damaged.text());
+    fs::remove_dir_all(sidecar.join("blobs")).unwrap();
+    all.push(parse(&with(&["verify"]).stdout));
+    let repaired = parse(&damaged.stdout)["repaired"].clone();
+    all[1]["repaired"] = repaired;
+    let lock = fs::File::create(busy.join("lock")).unwrap();
+    lock.lock().unwrap();
+    all.push(result(&env.run(&["prune", "--yes", "--journal", "--json"])));
+    all.push(result(&env.run(&["log", "--prune", "--json"])));
+    all
 }
 
 #[test]

@@ -47,6 +47,7 @@ mod log;
 mod native;
 mod pick;
 mod props;
+mod prune;
 mod readme;
 mod restore;
 mod screen;

@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::env::TestEnv;
 use crate::story::{History, ID, Story, bytes};
 
-fn sha(bytes: &[u8]) -> String {
+/// A SHA-256, as blobs are named.
+pub(crate) fn sha(bytes: &[u8]) -> String {
     use std::fmt::Write;
     Sha256::digest(bytes)
         .iter()

@@ -24,6 +24,8 @@ pub enum Status {
     Committed,
     /// All is as before.
     Aborted,
+    /// Done, and what it replaced was pruned since.
+    Pruned,
 }
 
 /// An operation as a list shows it.
@@ -145,6 +147,7 @@ impl Log {
             "committing" => Status::Committing,
             "committed" => Status::Committed,
             "aborted" => Status::Aborted,
+            "pruned" => Status::Pruned,
             _ => return None,
         };
         // An event of an operation whose own line was spoiled says nothing any more.

@@ -83,6 +83,37 @@ impl Journal {
         })
     }
 
+    /// All journals of a state folder, also of folders that are gone. One that does not say whose it is is left out.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn all(state: &Path) -> io::Result<Vec<Self>> {
+        let entries = match std::fs::read_dir(state.join("roots")) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let root = std::fs::read(entry.path().join("root"));
+            if let (Ok(key), Ok(root)) = (entry.file_name().into_string(), root) {
+                all.push(Self {
+                    state: state.to_path_buf(),
+                    key,
+                    root: OsStr::from_bytes(&root).into(),
+                });
+            }
+        }
+        all.sort_by(|a, b| a.root.cmp(&b.root));
+        Ok(all)
+    }
+
+    /// The folder whose journal it is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The journal's folder.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
@@ -276,6 +307,24 @@ impl Held {
             .map_err(io::Error::from)
             .and_then(|line| durable::append(disk, self.dir.as_fd(), OsStr::new(LOG), &line));
         line.map_err(fail)
+    }
+
+    /// Removes what an operation replaced: from now on it cannot be taken back. The names go first, so that a kill leaves
+    /// what [`Held::sweep`] removes; then it is written down.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn drop_saved(&self, disk: &dyn Disk, id: &str, at: DateTime<Utc>) -> Result<()> {
+        let fail = |e| Error::io("the journal's folder cannot be used", &self.path, e);
+        let going = Self::filling(id);
+        let there = Name::new(&self.saved, OsStr::new(id));
+        match disk.rename(there, Name::new(&self.saved, &going)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            other => other.map_err(fail)?,
+        }
+        disk.reach("prune-operation");
+        durable::remove_folder(disk, Name::new(&self.saved, &going)).map_err(fail)?;
+        self.append(disk, &Event::Pruned(id, at))
     }
 
     /// Removes saved folders that a killed run was still filling: nothing was changed then, so they hold only copies.

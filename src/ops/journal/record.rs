@@ -144,6 +144,8 @@ pub enum Event<'a> {
     Committed(&'a str, DateTime<Utc>, Option<&'a str>),
     /// All is as before; with the reason.
     Aborted(&'a str, DateTime<Utc>, &'a str),
+    /// What it replaced was pruned: it can no longer be taken back.
+    Pruned(&'a str, DateTime<Utc>),
 }
 
 #[derive(Serialize)]
@@ -178,6 +180,7 @@ impl<'a> Event<'a> {
             Self::Committing(id, at) => ("committing", short(id, at, None)),
             Self::Committed(id, at, left) => ("committed", short(id, at, left)),
             Self::Aborted(id, at, why) => ("aborted", short(id, at, Some(why))),
+            Self::Pruned(id, at) => ("pruned", short(id, at, None)),
         };
         Line {
             schema: SCHEMA,
