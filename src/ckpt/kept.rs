@@ -10,7 +10,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -173,6 +173,14 @@ impl Blob {
     }
 }
 
+/// The content whose name that is, raw or compressed.
+#[must_use]
+pub fn content(name: &OsStr) -> Option<Digest> {
+    let text = name.to_str()?;
+    let hex = text.strip_suffix(".zst").unwrap_or(text);
+    digest(hex.as_bytes())
+}
+
 /// The blobs of a sidecar. What is no blob by name and place, or stands behind a link, is left out.
 ///
 /// # Errors
@@ -185,9 +193,7 @@ pub fn blobs(folder: &Path) -> io::Result<Vec<Blob>> {
             for entry in std::fs::read_dir(top.join(&a).join(&b))? {
                 let entry = entry?;
                 let name = entry.file_name();
-                let text = name.to_str().unwrap_or_default();
-                let hex = text.strip_suffix(".zst").unwrap_or(text);
-                let Some(digest) = digest(hex.as_bytes()) else {
+                let Some(digest) = content(&name) else {
                     continue;
                 };
                 let meta = entry.metadata()?;
@@ -199,28 +205,6 @@ pub fn blobs(folder: &Path) -> io::Result<Vec<Blob>> {
                         place: [a.clone(), b.clone(), name],
                     });
                 }
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// Folders of contents in which there is none: a kill has left them.
-///
-/// # Errors
-/// A folder cannot be read.
-pub fn empty(folder: &Path) -> io::Result<Vec<[OsString; 2]>> {
-    let top = folder.join("blobs");
-    let mut out = Vec::new();
-    for a in folders(&top)? {
-        let within = folders(&top.join(&a))?;
-        if within.is_empty() {
-            // Without one in it, removing it is tried all the same.
-            out.push([a.clone(), OsString::from("00")]);
-        }
-        for b in within {
-            if std::fs::read_dir(top.join(&a).join(&b))?.next().is_none() {
-                out.push([a.clone(), b]);
             }
         }
     }

@@ -28,7 +28,7 @@ pub const POINTS: &[&str] = &[
     "recovering",
     "recovered",
     "prune-marked",
-    "prune-synced",
+    "prune-all-marked",
     "prune-blob",
     "prune-record",
     "prune-operation",

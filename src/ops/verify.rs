@@ -105,7 +105,8 @@ fn sidecar(store: &Store) -> Verified {
         }
         None => Vec::new(),
     };
-    out.checkpoints = checkpoints.len();
+    let records = kept::list(folder).map(|l| l.turns.len());
+    out.checkpoints = records.unwrap_or(checkpoints.len());
     for c in checkpoints.iter().filter(|c| c.damaged.is_some()) {
         let path = folder.join(format!("turn-{}.json", c.turn));
         let mut bad = damage(&path, "the checkpoint cannot be read".to_owned());

@@ -117,6 +117,11 @@ impl TestEnv {
         self.end(self.command(args).current_dir(folder))
     }
 
+    /// Runs the program at another time than the world's.
+    pub(crate) fn run_at<S: AsRef<OsStr>>(&self, now: &str, args: &[S]) -> Run {
+        self.end(self.command(args).env("REWIND_NOW", now))
+    }
+
     /// Runs the program until a crash point (`fsx::crash`) kills it; without a code where it did.
     pub(crate) fn run_killed_at<S: AsRef<OsStr>>(&self, point: &str, args: &[S]) -> Run {
         self.end(self.command(args).env("REWIND_CRASH_AT", point))

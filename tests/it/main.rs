@@ -53,6 +53,7 @@ mod restore;
 mod screen;
 mod sessions;
 mod show;
+mod side_by_side;
 mod sidecar;
 mod source;
 mod story;

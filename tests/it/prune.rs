@@ -81,7 +81,7 @@ fn prune(env: &TestEnv, more: &[&str]) -> Run {
 }
 
 /// The numbers of the checkpoints that are there.
-fn turns(sidecar: &Path) -> Vec<u32> {
+pub(crate) fn turns(sidecar: &Path) -> Vec<u32> {
     let mut all: Vec<u32> = fs::read_dir(sidecar)
         .into_iter()
         .flatten()
@@ -175,7 +175,7 @@ fn a_kill_at_any_moment_comes_to_the_same_end() {
     let points = [
         "prune-marked",
         "prune-marked:3",
-        "prune-synced",
+        "prune-all-marked",
         "prune-blob",
         "prune-blob:5",
         "prune-record",

@@ -1,12 +1,13 @@
 //! Doing a plan. Each sidecar under the lock that hooks take, and in an order that a kill at any moment leaves right: the
-//! records get a name that says that they are going, that is made durable, the contents that nothing else names go, then
-//! the records. The newest stays as a record of what was pruned. A run that finds such names finishes them. Nothing is
+//! records get a name that says that they are going, the contents that nothing else names go, then the records. After a
+//! power cut a record may be back whose contents are gone, and says so; what stays never needs them. The newest stays as a record of what was pruned. A run that finds such names finishes them. Nothing is
 //! written but names, so a full disk is no reason not to.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::find::Store;
 use super::removals::{Removal, Removed};
@@ -15,10 +16,8 @@ use crate::ckpt::kept::{self, PRUNED, PRUNING, QUARANTINE};
 use crate::env::Env;
 use crate::fsx::lock::{self, Lock};
 use crate::fsx::{Disk, Name, durable, sys};
+use crate::ops::apply::each;
 use crate::ops::journal::time;
-
-/// So many sidecars are made durable together.
-const TOGETHER: usize = 64;
 
 /// What came of a plan.
 #[derive(Debug, Default)]
@@ -38,45 +37,24 @@ impl Done {
 }
 
 /// Removes what the plan says of sidecars; `told` hears how many of them are done.
-pub fn stores(plan: &Plan, env: &Env, disk: &dyn Disk, told: &dyn Fn(u64)) -> Done {
-    let mut done = Done::default();
+pub fn stores(plan: &Plan, env: &Env, disk: &dyn Disk, told: &(dyn Fn(u64) + Sync)) -> Done {
     let going: Vec<&StorePlan> = plan.stores.iter().filter(|s| s.goes()).collect();
-    let mut count = 0;
-    for some in going.chunks(TOGETHER) {
-        let mut begun = Vec::new();
-        for plan in some {
-            match Sidecar::begin(plan, disk) {
-                Ok(sidecar) => begun.push(sidecar),
-                Err(e) => done.left.push((plan.store.folder.clone(), e.to_string())),
-            }
-        }
-        // One of them stands for the file system of all; those on another one are synced by themselves.
-        let synced = sync(&begun, disk);
-        for sidecar in begun {
-            count += 1;
-            let folder = sidecar.plan.store.folder.clone();
-            let end = synced.as_ref().map_err(|e| io::Error::from(e.kind()));
-            match end.and_then(|()| sidecar.finish(disk)) {
-                Ok(freed) => done.removals.push(removal(sidecar.plan, freed, env)),
-                Err(e) => done.left.push((folder, e.to_string())),
-            }
-            told(count);
+    let count = AtomicU64::new(0);
+    let remove = |plan: &StorePlan| Sidecar::begin(plan, disk)?.finish(disk);
+    let removed = each::map(&going, |_, plan| {
+        let freed = remove(plan);
+        told(count.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok(freed)
+    });
+    let mut done = Done::default();
+    let removed = removed.into_iter().flatten();
+    for (plan, freed) in going.iter().zip(removed) {
+        match freed {
+            Ok(freed) => done.removals.push(removal(plan, freed, env)),
+            Err(e) => done.left.push((plan.store.folder.clone(), e.to_string())),
         }
     }
     done
-}
-
-/// Makes the new names durable, before anything goes that they name.
-fn sync(begun: &[Sidecar<'_>], disk: &dyn Disk) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
-    let mut seen = std::collections::BTreeSet::new();
-    for sidecar in begun {
-        let device = std::fs::metadata(&sidecar.plan.store.folder)?.dev();
-        if seen.insert(device) {
-            disk.sync_all(sidecar.folder.as_fd())?;
-        }
-    }
-    Ok(())
 }
 
 struct Sidecar<'p> {
@@ -118,7 +96,7 @@ impl<'p> Sidecar<'p> {
 
     /// Removes what goes; returns how many bytes that freed.
     fn finish(&self, disk: &dyn Disk) -> io::Result<u64> {
-        disk.reach("prune-synced");
+        disk.reach("prune-all-marked");
         let mut freed = self.blobs(disk)?;
         freed += self.records(disk)?;
         if self.plan.whole {
@@ -127,32 +105,30 @@ impl<'p> Sidecar<'p> {
         Ok(freed)
     }
 
-    /// Contents that nothing names that is there now: what the plan saw is looked at again, under the lock.
+    /// Contents that nothing names that is there now: what the plan saw is looked at again, under the lock. Folders that are
+    /// empty then go too. No link is followed.
     fn blobs(&self, disk: &dyn Disk) -> io::Result<u64> {
-        let path = &self.plan.store.folder;
         let gone = self.still_gone()?;
-        let mut freed = 0;
-        for blob in kept::blobs(path)? {
-            if !gone.contains(&blob.digest) {
-                continue;
-            }
-            let [a, b, name] = &blob.place;
-            let at = Path::new("blobs").join(a).join(b);
-            let dir = sys::open_by_steps(self.folder.as_fd(), &at)?;
-            durable::remove(disk, Name::new(&dir, name))?;
-            freed += blob.bytes;
-            disk.reach("prune-blob");
-            self.tidy(&[a, b], disk);
+        let begun = |i: &Item| i.verdict == Verdict::Remove(Why::Begun);
+        if gone.is_empty() && !self.plan.items.iter().any(begun) {
+            return Ok(0);
         }
-        if self
-            .plan
-            .items
-            .iter()
-            .any(|i| i.verdict == Verdict::Remove(Why::Begun))
-        {
-            for [a, b] in kept::empty(path)? {
-                self.tidy(&[&a, &b], disk);
+        let Some(top) = step(self.folder.as_fd(), OsStr::new("blobs"))? else {
+            return Ok(0);
+        };
+        let mut freed = 0;
+        for a in durable::names(top.as_fd())? {
+            let Some(above) = step(top.as_fd(), &a)? else {
+                continue;
+            };
+            for b in durable::names(above.as_fd())? {
+                let Some(dir) = step(above.as_fd(), &b)? else {
+                    continue;
+                };
+                freed += unnamed(&dir, &gone, disk)?;
+                tidy(Name::new(&above, &b), disk)?;
             }
+            tidy(Name::new(&top, &a), disk)?;
         }
         Ok(freed)
     }
@@ -168,24 +144,6 @@ impl<'p> Sidecar<'p> {
             }
         }
         Ok(gone)
-    }
-
-    /// Folders of contents that are empty now.
-    fn tidy(&self, [a, b]: &[&OsString; 2], disk: &dyn Disk) {
-        let above = Path::new("blobs").join(a);
-        for (dir, name) in [
-            (above.as_path(), b.as_os_str()),
-            (Path::new("blobs"), a.as_os_str()),
-        ] {
-            let Ok(dir) = sys::open_by_steps(self.folder.as_fd(), dir) else {
-                return;
-            };
-            // One that is not empty stays, and that is right.
-            match disk.remove_folder(Name::new(&dir, name)) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return,
-                _ => {}
-            }
-        }
     }
 
     fn records(&self, disk: &dyn Disk) -> io::Result<u64> {
@@ -241,6 +199,43 @@ impl<'p> Sidecar<'p> {
             Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             other => other,
         }
+    }
+}
+
+/// The folder of that name; `None` where there is none, or something else.
+fn step(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+    match sys::open_by_steps(dir, Path::new(name)) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(e) if matches!(sys::stat(dir, name), Ok(m) if m.is_dir()) => Err(e),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Removes the contents in one folder that are among these; returns how many bytes that freed.
+fn unnamed(dir: &OwnedFd, gone: &Digests, disk: &dyn Disk) -> io::Result<u64> {
+    let mut freed = 0;
+    for name in durable::names(dir.as_fd())? {
+        if kept::content(&name).is_some_and(|d| gone.contains(&d)) {
+            freed += size(dir.as_fd(), &name);
+            disk.unlink(Name::new(dir, &name))?;
+            disk.reach("prune-blob");
+        }
+    }
+    Ok(freed)
+}
+
+/// Removes a folder that is empty.
+fn tidy(folder: Name<'_>, disk: &dyn Disk) -> io::Result<()> {
+    match disk.remove_folder(folder) {
+        Err(e)
+            if !matches!(
+                e.kind(),
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound
+            ) =>
+        {
+            Err(e)
+        }
+        _ => Ok(()),
     }
 }
 
